@@ -1,0 +1,646 @@
+"""Reading: the lazy array over an IDX file, and the two verbs that make arrays of files."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .elements import Array, as_bytes, fitted, read_elements, turn
+from .errors import FormatError, UnsupportedError
+from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
+from .problems import Handling, settle
+from .selection import Items, in_bounds, select, spans
+from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix, open_source
+from .source.local import FileIdentity, reserve, write_exactly
+
+__all__ = ["IdxArray", "open", "read"]
+
+Mode = Literal["r", "c", "r+"]
+
+DEFAULT_BLOCK_NBYTES = 1 << 23
+GAP_NBYTES = 1 << 13
+"""Up to here it is faster to read over unwanted bytes than to ask twice."""
+
+
+class IdxArray:
+    """An IDX file as an array that is read when asked. Made by `idxfile.open`.
+
+    It is an array-like to NumPy and to everything that speaks NumPy's protocols: `shape`,
+    `dtype`, `ndim`, `size`, `nbytes`, `len`, iteration over items, every NumPy key in `[...]`,
+    and `np.asarray(x)`. Values come in native byte order. Many threads may read at once.
+
+    What `x[key]` gives, of a mapped file:
+
+    ===== ======================== =====================================
+    mode  uint8 and int8           wider types
+    ===== ======================== =====================================
+    r     what NumPy gives over a  fresh array: the byte order is turned
+          read-only array (a view
+          for ints and slices)
+    c     the same, writeable; the fresh array
+          file is never changed
+    r+    fresh array              fresh array
+    ===== ======================== =====================================
+
+    Example:
+        >>> import idxfile
+        >>> x = idxfile.open(bytes.fromhex("00000801 00000003 070809"))
+        >>> x.shape, x.dtype, len(x), int(x[-1])
+        ((3,), dtype('uint8'), 3, 9)
+    """
+
+    def __init__(
+        self,
+        source: LocalFile | Memory | Any,
+        header: Header,
+        *,
+        mode: Mode = "r",
+        problems: Handling = "raise",
+        recipe: tuple[Any, ...] | None = None,
+    ) -> None:
+        self._source = source
+        self._header = header
+        self._mode = mode
+        self._problems: Handling = problems
+        self._recipe = recipe
+        self._lock = threading.Lock()
+        self._closed = False
+        self._stored: Array | None = None
+        self._direct: Array | None = None
+        self._writer_fd = -1
+        self.dtype: np.dtype[Any] = header.dtype
+        """The element type, in native byte order."""
+        if isinstance(source, Spool):
+            source.limit = header.file_nbytes
+        elif source.buffer is not None or not header.nbytes:
+            self._attach()
+
+    # What it is
+
+    @property
+    def header(self) -> Header:
+        """What the file's header says."""
+        return self._header
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions, outermost first."""
+        return self._header.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._header.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._header.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self._header.nbytes
+
+    @property
+    def name(self) -> str:
+        """The name of the file, as errors show it."""
+        return self._source.name
+
+    @property
+    def codecs(self) -> tuple[str, ...]:
+        """The compressions of the file, the outermost first; empty for a raw file."""
+        return self._source.codecs
+
+    @property
+    def mode(self) -> Mode:
+        """The mode it was opened in: r, c or r+."""
+        return self._mode
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar: its value is x[()]")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<IdxArray {self.name!r}: {self._header}, mode {self._mode!r}{state}>"
+
+    # Reading
+
+    def __getitem__(self, key: Any) -> Any:
+        """What NumPy gives for this key, in native byte order.
+
+        Raises:
+            IndexError: as NumPy.
+            ValueError: after `close`.
+            UnsupportedError: over 64 dimensions.
+            FormatError: when a compressed file turns out to be cut or damaged.
+        """
+        if self._direct is not None:
+            return self._direct[key]
+        stored = self._whole()
+        if stored is None:
+            if not self.shape:
+                return self._read_items(0, 1).reshape(())[key]
+            selection = select(key, self.shape)
+            return self._gather(selection.items)[selection.key]
+        result = stored[key]
+        if not isinstance(result, np.ndarray):
+            return result
+        return result.astype(self.dtype)
+
+    def take(self, items: Any, *, out: Array | None = None) -> Array:
+        """A batch of items by their numbers, gathered at once.
+
+        Args:
+            items: integers of any shape; negative ones count from the end.
+            out: where the items go: shape `(*items.shape, *item_shape)`, this dtype, C order.
+
+        Returns:
+            `out`, or a fresh array, in native byte order.
+
+        Raises:
+            IndexError: for an item that is not there.
+        """
+        wanted = in_bounds(np.asarray(items), len(self))
+        shape = (*wanted.shape, *self._header.item_shape)
+        target = np.empty(shape, self.dtype) if out is None else self._checked_out(out, shape)
+        stored = self._whole()
+        if stored is not None:
+            # Bytes are gathered as they lie, then turned while they are in the cache.
+            np.take(stored, wanted, axis=0, out=target.view(stored.dtype), mode="clip")
+            turn(target, stored.dtype)
+        else:
+            unique, inverse = np.unique(wanted, return_inverse=True)
+            np.take(
+                self._gather(unique), inverse.reshape(wanted.shape), axis=0, out=target, mode="clip"
+            )
+        return target
+
+    def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
+        """All items in order, in blocks of constant memory.
+
+        Args:
+            block_nbytes: the bytes of a block, about; at least one item.
+
+        Yields:
+            Fresh arrays `(items, *item_shape)` in native byte order; of a scalar, itself once.
+        """
+        if not self.shape:
+            yield np.asarray(self[()]).copy()
+            return
+        step = max(1, block_nbytes // max(1, self._header.item_nbytes))
+        for start in range(0, len(self), step):
+            yield self._read_items(start, min(start + step, len(self)))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a scalar: its value is x[()]")
+        if self._whole() is not None:
+            for item in range(len(self)):
+                yield self[item]
+        else:
+            for block in self.blocks():
+                yield from block
+
+    @property
+    def raw(self) -> Array:
+        """The elements as they lie in the file: no copy, the file's own byte order.
+
+        A view of the map (or of the bytes in memory); read-only but in mode "c", where writes
+        stay in this process. It stays valid after `close`.
+
+        Raises:
+            ValueError: where there is no map: `mmap=False`, file objects, after `close`.
+        """
+        stored = self._whole()
+        if stored is None:
+            raise ValueError(f"{self.name} is not mapped: it has no raw view; use x[...]")
+        return stored
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The whole array in native byte order, for `np.asarray` and everything that uses it.
+
+        A view where one is possible (a mapped uint8 file) unless `copy` is True; `copy=False`
+        where a copy is needed is a ValueError, as NumPy has it.
+        """
+        values = self[()] if self.ndim == 0 else self[...]
+        array = np.asarray(values)
+        viewed = self._direct is not None and self.ndim > 0
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError(f"{self.name}: a copy is needed to make it {np.dtype(dtype)}")
+            return array.astype(dtype)
+        if copy is False and not viewed:
+            raise ValueError(f"{self.name}: a copy is needed to turn its byte order or to read it")
+        return array.copy() if copy and viewed else array
+
+    # Writing in place
+
+    def __setitem__(self, key: Any, values: Any) -> None:
+        """Write values into the file (mode "r+") or into this process alone (mode "c").
+
+        The values are those of a NumPy assignment, and none is changed on its way: a value that
+        the element type does not hold is refused. In "r+" the bytes go to the file at once, by
+        position, in constant memory; `flush` makes them durable.
+
+        Raises:
+            ValueError: in mode "r".
+            UnsupportedError: when a value would not survive.
+        """
+        if self._mode == "r":
+            raise ValueError(f'{self.name} is open for reading: open it with mode="r+" or "c"')
+        self._check_open()
+        array = np.asarray(values)
+        if array.dtype != self.dtype:
+            array = fitted(array, self.dtype, cast="safe")
+        if self._mode == "c":
+            stored = self._whole()
+            if stored is None:
+                raise ValueError(f"{self.name} is not mapped: nothing can be written into it")
+            stored[key] = array
+            return
+        if not self.shape:
+            block = np.asarray(self[()]).copy()
+            block[key] = array
+            self._scatter(range(1), block.reshape(1))
+            return
+        whole = select(key, self.shape)
+        for selection, part in whole.parts(array, self._header.item_shape, self._block_items()):
+            block = self._gather(selection.items)
+            block[selection.key] = part
+            self._scatter(selection.items, block)
+
+    def flush(self) -> None:
+        """Make what was assigned in mode "r+" durable (fsync)."""
+        if self._writer_fd >= 0:
+            os.fsync(self._writer_fd)
+
+    # Life
+
+    def close(self) -> None:
+        """Drop the file. Views taken before stay valid; reading afterwards is a ValueError."""
+        if not self._closed:
+            self.flush()
+            self._closed = True
+            self._stored = self._direct = None
+            fd, self._writer_fd = self._writer_fd, -1
+            if fd >= 0:
+                os.close(fd)
+            self._source.close()
+
+    def __enter__(self) -> IdxArray:
+        self._check_open()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A recipe, not the data: the absolute path, the options, and the file's size and time.
+
+        Bytes travel whole. A file object cannot travel.
+        """
+        self._check_open()
+        if self._recipe is None:
+            raise TypeError(
+                f"{self.name} was opened from a file object, which cannot be pickled: "
+                "open it by its path"
+            )
+        return _reopen, self._recipe
+
+    # Inside
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self.name} is closed")
+
+    def _whole(self) -> Array | None:
+        """All elements as they lie, where they are in memory or mapped; read them if need be."""
+        if self._stored is None:
+            self._check_open()
+            if self.ndim > MAX_ARRAY_NDIM:
+                raise UnsupportedError(
+                    f"{self.ndim} dimensions; NumPy holds {MAX_ARRAY_NDIM}",
+                    file=self.name,
+                    found=self.ndim,
+                    expected=MAX_ARRAY_NDIM,
+                    hint="`idx info` and `idx check` work on it",
+                )
+            if isinstance(self._source, Spool):
+                with self._lock:
+                    if self._stored is None:
+                        buffer = self._source.buffer
+                        assert buffer is not None
+                        judge_spooled(self._source, self._header, self._problems)
+                        self._attach()
+        return self._stored
+
+    def _attach(self) -> None:
+        """Lay an array over the bytes of the source."""
+        header = self._header
+        if header.ndim > MAX_ARRAY_NDIM:
+            return
+        if header.size == 0:
+            stored = np.empty(header.shape, header.stored_dtype)
+        else:
+            buffer = self._source.buffer
+            if self._mode == "c" and buffer.readonly:
+                buffer = memoryview(bytearray(buffer))
+            elif self._mode == "c" and isinstance(self._source, Memory):
+                buffer = memoryview(bytearray(buffer))  # the caller's bytes are not ours to change
+            flat = np.frombuffer(buffer, header.stored_dtype, header.size, header.data_offset)
+            stored = flat.reshape(header.shape)
+        if self._mode != "c":
+            stored.flags.writeable = False
+        self._stored = stored
+        if header.element.nbytes == 1 and self._mode != "r+":
+            self._direct = stored
+
+    def _block_items(self) -> int:
+        return max(1, DEFAULT_BLOCK_NBYTES // max(1, self._header.item_nbytes))
+
+    def _read_items(self, start: int, stop: int) -> Array:
+        """A fresh native array of the items from `start` to `stop`."""
+        target = np.empty((stop - start, *self._header.item_shape), self.dtype)
+        stored = self._whole()
+        if stored is not None:
+            target[...] = stored[start:stop]
+        else:
+            self._read_range(start, target)
+        return target
+
+    def _read_range(self, start: int, target: Array) -> None:
+        header = self._header
+        offset = header.data_offset + start * header.item_nbytes
+        read_elements(self._source, offset, target, header.stored_dtype)
+
+    def _gather(self, items: Items) -> Array:
+        """A fresh native array of ascending items, read by position, neighbours together."""
+        target = np.empty((len(items), *self._header.item_shape), self.dtype)
+        gap = GAP_NBYTES // max(1, self._header.item_nbytes)
+        for start, stop, where, pick in spans(items, gap, self._block_items()):
+            if stop - start == where.stop - where.start:
+                self._read_range(start, target[where])
+            else:
+                target[where] = self._read_items(start, stop)[pick]
+        return target
+
+    def _scatter(self, items: Items, block: Array) -> None:
+        """Write a block of items back to their places in the file."""
+        header = self._header
+        stored = np.ascontiguousarray(block, header.stored_dtype)
+        fd = self._open_for_writing()
+        for start, _, where, _ in spans(items, 0, len(self)):
+            offset = header.data_offset + start * header.item_nbytes
+            write_exactly(fd, as_bytes(stored[where]), offset)
+
+    def _open_for_writing(self) -> int:
+        with self._lock:
+            if self._writer_fd < 0:
+                self._writer_fd = os.open(self._source.name, os.O_RDWR | os.O_CLOEXEC)
+                now, then = os.fstat(self._writer_fd), os.fstat(self._source.fd)
+                if (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino):
+                    raise FormatError(
+                        "another file stands under this name now: nothing was written",
+                        file=self.name,
+                        hint="open it again",
+                    )
+            return self._writer_fd
+
+    def _checked_out(self, out: Array, shape: tuple[int, ...]) -> Array:
+        return checked_out(out, shape, self.dtype, self.name)
+
+
+def checked_out(out: Array, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Array:
+    """`out`, if a result of this shape and dtype can be written straight into it."""
+    fault = None
+    if not isinstance(out, np.ndarray):
+        fault = f"an ndarray, not {type(out).__name__}"
+    elif out.shape != shape or out.dtype != dtype:
+        fault = f"{dtype} of shape {shape}, not {out.dtype} of shape {out.shape}"
+    elif not out.flags.c_contiguous or not out.flags.writeable:
+        fault = "writeable and C-contiguous"
+    if fault:
+        raise ValueError(f"{name}: out must be {fault}")
+    return out
+
+
+def open_header(
+    file: Any,
+    *,
+    byteorder: ByteOrder = "big",
+    problems: Handling = "raise",
+    mmap: bool = True,
+    spool_nbytes: int = SPOOL_NBYTES,
+) -> tuple[Any, Header]:
+    """Open a source and read its header, raising what the judge finds.
+
+    Returns:
+        The source, open, and the header.
+    """
+    source = open_source(file, mmap=mmap, spool_nbytes=spool_nbytes)
+    try:
+        header, found = examine(header_prefix(source), source.size)
+        settle([*source.problems, *found], problems, source.name)
+        assert header is not None  # settle has raised
+        if byteorder not in ("big", "little"):
+            raise ValueError(f'byteorder must be "big" or "little", not {byteorder!r}')
+        if header.dialect == "idx" and byteorder == "little":
+            header = Header(header.element, header.shape, header.data_offset, "little")
+    except BaseException:
+        source.close()
+        raise
+    return source, header
+
+
+def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
+    """Judge a source whose length is known only now that all of it was read."""
+    size = source.size
+    found = list(source.problems)
+    if size != header.file_nbytes:
+        _, judged = examine(header_prefix(source), size)
+        found += judged
+    settle(found, problems, source.name)
+
+
+def open(
+    file: Any,
+    *,
+    mode: Mode = "r",
+    mmap: bool = True,
+    byteorder: ByteOrder = "big",
+    problems: Handling = "raise",
+    spool_nbytes: int = SPOOL_NBYTES,
+) -> IdxArray:
+    """Open an IDX file lazily: the header is read, the rest when it is asked for.
+
+    Args:
+        file: a path, bytes-like data, a binary file object (read from its current position,
+            never closed), or a readable stream. gz, bz2, xz and zst are recognised by content.
+        mode: "r" never writes; "c" is copy-on-write: arrays are writeable and the file is not
+            touched, which is what tensors need; "r+" changes the file, by `x[key] = values`.
+        mmap: map a plain local file; False reads it by position, for files that somebody else
+            may shorten meanwhile.
+        byteorder: "little" for a stray file whose elements (not its header) are little-endian.
+        problems: "raise", "warn" (read on where nothing must be invented), or "ignore".
+        spool_nbytes: a compressed file is inflated once, when the first item is asked for: in
+            memory up to this size, beyond it into a temporary file.
+
+    Returns:
+        An `IdxArray`; close it, or use it in a `with` statement.
+
+    Raises:
+        FormatError: when it is not a right IDX file; the subclasses say how.
+        OSError: as the system gives it.
+
+    Example:
+        >>> import idxfile
+        >>> with idxfile.open(bytes.fromhex("00000802 00000002 00000002 01020304")) as x:
+        ...     x[1].tolist()
+        [3, 4]
+    """
+    if mode not in ("r", "c", "r+"):
+        raise ValueError(f'mode must be "r", "c" or "r+", not {mode!r}')
+    if mode == "c" and not mmap:
+        raise ValueError('mode="c" is copy-on-write over a map: it needs mmap=True')
+    options = {
+        "mode": mode,
+        "mmap": mmap,
+        "byteorder": byteorder,
+        "problems": problems,
+        "spool_nbytes": spool_nbytes,
+    }
+    source, header = open_header(
+        file, byteorder=byteorder, problems=problems, mmap=mmap, spool_nbytes=spool_nbytes
+    )
+    try:
+        if mode == "r+" and not isinstance(source, LocalFile):
+            kind = f"{source.codecs[-1]} data" if source.codecs else "no plain file"
+            raise ValueError(f'{source.name} is {kind}: mode="r+" needs a raw local file')
+        recipe = _recipe(file, options)
+        return IdxArray(source, header, mode=mode, problems=problems, recipe=recipe)
+    except BaseException:
+        source.close()
+        raise
+
+
+def _recipe(file: Any, options: dict[str, Any]) -> tuple[Any, ...] | None:
+    if isinstance(file, (str, os.PathLike)):
+        path = Path(os.fsdecode(file)).absolute()
+        status = path.stat()
+        return str(path), options, FileIdentity(status.st_size, status.st_mtime_ns)
+    if hasattr(file, "read"):
+        return None
+    return bytes(memoryview(file)), options, None
+
+
+def _reopen(file: Any, options: dict[str, Any], identity: FileIdentity | None) -> IdxArray:
+    """Open what `__reduce__` described, in another process."""
+    if identity is not None:
+        status = os.stat(file)
+        now = FileIdentity(status.st_size, status.st_mtime_ns)
+        if now != identity and options["mode"] != "r+":
+            raise FormatError(
+                f"the file has changed since it was pickled: {now.size:,} bytes now, "
+                f"{identity.size:,} then",
+                file=file,
+                found=now,
+                expected=identity,
+                hint="open it again in the process that sent it",
+            )
+    return open(file, **options)
+
+
+def read(
+    file: Any,
+    items: Any = None,
+    *,
+    out: Array | None = None,
+    byteorder: ByteOrder = "big",
+    problems: Handling = "raise",
+) -> Array:
+    """Read an IDX file into an array of its own.
+
+    Args:
+        file: a path, bytes-like data, a binary file object, or a stream; as in `open`.
+        items: what to read along dimension 0: an int, a slice, or integers; None reads all.
+        out: the array to read into: the shape and dtype of the result, C order.
+        byteorder: "little" for a stray file whose elements are little-endian.
+        problems: "raise", "warn" or "ignore"; what is missing always raises.
+
+    Returns:
+        An array (a scalar file: 0-d) in native byte order and C order, writeable, whose memory
+        nobody else holds. Peak memory is the result and a block.
+
+    Raises:
+        FormatError: when it is not a right IDX file; the subclasses say how.
+        UnsupportedError: over 64 dimensions.
+        OSError: as the system gives it.
+
+    Example:
+        >>> import idxfile
+        >>> idxfile.read(bytes.fromhex("00000c01 00000002 ffffffff 00011170")).tolist()
+        [-1, 70000]
+    """
+    if items is not None:
+        with open(file, byteorder=byteorder, problems=problems, mmap=False) as array:
+            return _read_some(array, items, out)
+    source, header = open_header(file, byteorder=byteorder, problems=problems, mmap=False)
+    try:
+        if header.ndim > MAX_ARRAY_NDIM:
+            raise UnsupportedError(
+                f"{header.ndim} dimensions; NumPy holds {MAX_ARRAY_NDIM}",
+                file=source.name,
+                found=header.ndim,
+                expected=MAX_ARRAY_NDIM,
+                hint="`idx info` and `idx check` work on it",
+            )
+        if out is not None:
+            checked_out(out, header.shape, header.dtype, source.name)
+        if isinstance(source, Spool):
+            return _read_spooled(source, header, out, problems)
+        target = np.empty(header.shape, header.dtype) if out is None else out
+        if header.size:
+            read_elements(source, header.data_offset, target, header.stored_dtype)
+        return target
+    finally:
+        source.close()
+
+
+def _read_some(array: IdxArray, items: Any, out: Array | None) -> Array:
+    if isinstance(items, tuple):
+        raise TypeError("items selects along dimension 0: an int, a slice or integers")
+    values = array[items]
+    if out is None:
+        return np.array(values, order="C")
+    checked_out(out, np.shape(values), array.dtype, array.name)
+    out[...] = values
+    return out
+
+
+def _read_spooled(source: Spool, header: Header, out: Array | None, problems: Handling) -> Array:
+    """Inflate once, straight into the result."""
+    source.limit = header.file_nbytes
+    target = out
+    if target is None and header.nbytes <= SPOOL_NBYTES:
+        target = np.empty(header.shape, header.dtype)
+    elif target is None:
+        # A header that lies costs nothing: memory is taken as the bytes arrive.
+        flat = np.frombuffer(reserve(header.nbytes), header.dtype, header.size)
+        target = flat.reshape(header.shape)
+    source.drain(header.data_offset, as_bytes(target))
+    judge_spooled(source, header, problems)
+    turn(target, header.stored_dtype)
+    return target

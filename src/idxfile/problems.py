@@ -1,0 +1,234 @@
+"""Everything that can be wrong with a file, as one table.
+
+Opening, checking and mending find the same problems and ask this table what each one means:
+opening raises the exception of the row, `check` lists the row, `repair` mends what the row calls
+mendable. The codes are public: they stand in `--json` and may be matched on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .errors import (
+    ChecksumError,
+    FormatError,
+    IdxError,
+    IdxWarning,
+    TrailingDataError,
+    TruncatedError,
+    UnsupportedError,
+    printable,
+)
+
+__all__ = ["PROBLEMS", "Problem", "ProblemKind"]
+
+Level = Literal["error", "warning", "note"]
+Handling = Literal["raise", "warn", "ignore"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemKind:
+    """A row of the table of problems."""
+
+    code: str
+    """The public name of the problem."""
+    level: Level
+    """error: the file is wrong; warning: read, with a warning; note: worth knowing."""
+    error: type[IdxError]
+    """What a strict read raises for it."""
+    meaning: str
+    """One sentence for people."""
+    mendable: bool = False
+    """Whether `repair` can make a right file of it."""
+    readable: bool = False
+    """Whether `problems="warn"` and `"ignore"` read on: nothing would have to be invented."""
+
+
+PROBLEMS: dict[str, ProblemKind] = {
+    row.code: row
+    for row in (
+        ProblemKind("empty", "error", TruncatedError, "The file has no bytes at all."),
+        ProblemKind("foreign", "error", FormatError, "The file is of another, known format."),
+        ProblemKind(
+            "bad-magic", "error", FormatError, "The first two bytes are not zero, as IDX demands."
+        ),
+        ProblemKind(
+            "unknown-type", "error", FormatError, "The third byte is no element type of IDX."
+        ),
+        ProblemKind(
+            "short-header", "error", TruncatedError, "The file ends inside its own header."
+        ),
+        ProblemKind(
+            "truncated",
+            "error",
+            TruncatedError,
+            "There are fewer data bytes than the header declares.",
+            mendable=True,
+        ),
+        ProblemKind(
+            "trailing-data",
+            "error",
+            TrailingDataError,
+            "There are bytes behind the last element.",
+            mendable=True,
+            readable=True,
+        ),
+        ProblemKind(
+            "swapped-header",
+            "error",
+            FormatError,
+            "The header was written with the least significant byte first.",
+            mendable=True,
+        ),
+        ProblemKind(
+            "unsupported-dialect",
+            "error",
+            UnsupportedError,
+            "A relative of IDX whose elements cannot be read without loss.",
+        ),
+        ProblemKind(
+            "stream-truncated",
+            "error",
+            TruncatedError,
+            "The compressed stream ends before its own end mark.",
+        ),
+        ProblemKind(
+            "stream-damaged",
+            "error",
+            FormatError,
+            "The compressed stream cannot be decoded beyond some byte.",
+        ),
+        ProblemKind(
+            "stream-checksum",
+            "error",
+            ChecksumError,
+            "The checksum stored in the compressed stream is not that of its content.",
+        ),
+        ProblemKind(
+            "stream-junk",
+            "warning",
+            TrailingDataError,
+            "There are bytes behind the compressed stream that are no stream and no padding.",
+            mendable=True,
+            readable=True,
+        ),
+        ProblemKind(
+            "compressed-twice",
+            "warning",
+            FormatError,
+            "The file is compressed more than once.",
+            mendable=True,
+            readable=True,
+        ),
+        ProblemKind(
+            "name-codec",
+            "note",
+            FormatError,
+            "The suffix of the name promises another compression than the content has.",
+            readable=True,
+        ),
+        ProblemKind(
+            "name-shape",
+            "note",
+            FormatError,
+            "The name (idx3-ubyte) promises another type or number of dimensions.",
+            readable=True,
+        ),
+        ProblemKind(
+            "many-dimensions",
+            "note",
+            UnsupportedError,
+            "A valid file of more dimensions than a NumPy array can have (64).",
+            readable=True,
+        ),
+        ProblemKind("unreadable", "error", FormatError, "The system does not give out its bytes."),
+        ProblemKind("changed", "error", FormatError, "The file changed while it was being read."),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding: a row of PROBLEMS, met in one file.
+
+    Raises:
+        KeyError: for a code that is not in PROBLEMS.
+    """
+
+    code: str
+    message: str
+    offset: int | None = None
+    """Byte of the decompressed file (for `stream-` codes: of the compressed one)."""
+    found: Any = None
+    expected: Any = None
+    hint: str | None = None
+
+    def __post_init__(self) -> None:
+        PROBLEMS[self.code]  # an unknown code is a fault of ours and must not hide
+
+    @property
+    def kind(self) -> ProblemKind:
+        """The row of PROBLEMS."""
+        return PROBLEMS[self.code]
+
+    @property
+    def level(self) -> Level:
+        """error, warning or note."""
+        return self.kind.level
+
+    @property
+    def mendable(self) -> bool:
+        """Whether `repair` can mend it."""
+        return self.kind.mendable
+
+    def error(self, file: str | None = None) -> IdxError:
+        """The exception that a strict read raises for this problem."""
+        return self.kind.error(
+            self.message,
+            file=file,
+            offset=self.offset,
+            found=self.found,
+            expected=self.expected,
+            hint=self.hint,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as plain values, for JSON."""
+        return {
+            "code": self.code,
+            "level": self.level,
+            "message": self.message,
+            "offset": self.offset,
+            "found": self.found,
+            "expected": self.expected,
+            "hint": self.hint,
+            "mendable": self.mendable,
+        }
+
+
+def settle(problems: Iterable[Problem], handling: Handling, file: str | None = None) -> None:
+    """Raise, warn or keep silent about what was found, as the caller chose.
+
+    Args:
+        problems: the findings, the most telling first.
+        handling: "raise" raises errors and warns of warnings; "warn" warns also of errors that
+            can be read over without inventing anything; "ignore" says nothing of those.
+        file: the name that the message begins with.
+
+    Raises:
+        IdxError: the first finding of level error that may not be passed over.
+    """
+    if handling not in ("raise", "warn", "ignore"):
+        raise ValueError(f'problems must be "raise", "warn" or "ignore", not {handling!r}')
+    for problem in problems:
+        must_raise = problem.level == "error" and not (
+            problem.kind.readable and handling != "raise"
+        )
+        if must_raise:
+            raise problem.error(file)
+        if problem.level != "note" and handling != "ignore":
+            name = f"{printable(file)}: " if file else ""
+            warnings.warn(f"{name}{problem.message}", IdxWarning, stacklevel=3)

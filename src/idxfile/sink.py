@@ -1,0 +1,273 @@
+"""Where bytes go: a file that appears whole or not at all, a file object, or memory.
+
+A file is written under a temporary name beside its own, made durable, and renamed: write, fsync,
+rename, fsync of the folder. Whoever has the old file open or mapped keeps it whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import stat
+from typing import Any, Protocol
+
+from .codecs import BLOCK_NBYTES, Codec, blocked_member, codec_named, codec_of_name
+from .source.local import write_exactly
+
+__all__ = ["Sink", "open_sink"]
+
+_PIECE_NBYTES = 1 << 20
+
+
+class Sink(Protocol):
+    """Bytes in order; nothing counts before `commit`."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+
+    @property
+    def patchable(self) -> bool:
+        """Whether `patch` works."""
+
+    def write(self, data: Any) -> None:
+        """Write all of `data` behind what was written before."""
+
+    def patch(self, offset: int, data: bytes) -> None:
+        """Write over bytes that were written before."""
+
+    def commit(self) -> None:
+        """Make it complete and durable, and give it its name."""
+
+    def abort(self) -> None:
+        """Leave nothing of it. After `commit` this does nothing."""
+
+
+def open_sink(target: Any, *, codec: str | None = "auto", blocked: bool = False) -> Sink:
+    """Open whatever the user wants to write to, with the compression that was chosen.
+
+    Args:
+        target: a path, or a writable binary file object (written from its position, not closed).
+        codec: gz, bz2, xz, zst; None for raw; "auto" goes by the suffix of the name.
+        blocked: gz only: many small members, for random access.
+
+    Raises:
+        ValueError: for an unknown codec, or `blocked` with another codec than gz.
+        TypeError: for a target that is neither.
+        OSError: as the system gives it.
+    """
+    path = os.fsdecode(target) if isinstance(target, (str, os.PathLike)) else None
+    if codec == "auto":
+        row = codec_of_name(path) if path is not None else None
+    else:
+        row = None if codec is None else codec_named(codec)
+    if blocked and (row is None or row.name != "gz"):
+        raise ValueError("blocked=True is a way of writing gz: give a name in .gz, or codec='gz'")
+    sink: Sink
+    if path is not None:
+        sink = _open_path(path)
+    elif hasattr(target, "write") and not isinstance(target, io.TextIOBase):
+        sink = ObjectSink(target)
+    else:
+        raise TypeError(
+            f"file must be a path or a writable binary file object, not {type(target).__name__}"
+        )
+    if blocked:
+        return BlockedSink(sink)
+    return sink if row is None else PackedSink(sink, row)
+
+
+def _open_path(path: str) -> Sink:
+    final = os.path.realpath(path)
+    try:
+        status = os.stat(final)
+    except FileNotFoundError:
+        return FileSink(path, final, None)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(21, "Is a folder; give a file name in it", path)
+    if stat.S_ISREG(status.st_mode):
+        return FileSink(path, final, stat.S_IMODE(status.st_mode))
+    # A pipe or a device is written as it stands: there is nothing to replace.
+    return ObjectSink(open(final, "wb", buffering=0), path, owned=True)
+
+
+def sync_folder(path: str) -> None:
+    """Make a rename in a folder durable."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class FileSink:
+    """A regular file, written aside and renamed at the end."""
+
+    patchable = True
+
+    def __init__(self, name: str, final: str, mode: int | None) -> None:
+        self.name = name
+        self._final = final
+        self._folder, base = os.path.split(final)
+        self._temporary = os.path.join(self._folder, f".{base[:200]}.{secrets.token_hex(4)}.tmp")
+        self._position = 0
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._fd = os.open(self._temporary, flags, 0o666)
+        except OSError as error:
+            error.filename = name
+            raise
+        try:
+            if mode is not None:
+                os.fchmod(self._fd, mode)
+        except BaseException:
+            self.abort()
+            raise
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        with self._named_errors():
+            write_exactly(self._fd, view, self._position)
+        self._position += len(view)
+
+    def patch(self, offset: int, data: bytes) -> None:
+        with self._named_errors():
+            write_exactly(self._fd, data, offset)
+
+    def commit(self) -> None:
+        with self._named_errors():
+            os.fsync(self._fd)
+            os.replace(self._temporary, self._final)
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+            sync_folder(self._folder)
+
+    def abort(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            with contextlib.suppress(OSError):
+                os.close(fd)
+            with contextlib.suppress(OSError):
+                os.unlink(self._temporary)
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Any:
+        """Errors of the system carry the name that the user gave, not the temporary one."""
+        try:
+            yield
+        except OSError as error:
+            error.filename, error.filename2 = self.name, None
+            raise
+
+
+class ObjectSink:
+    """A binary file object, written from its position; ours to close only if we opened it."""
+
+    def __init__(self, file: Any, name: str | None = None, owned: bool = False) -> None:
+        given = name or getattr(file, "name", None)
+        self.name = given if isinstance(given, str) else f"<{type(file).__name__}>"
+        self._file = file
+        self._owned = owned
+        self.patchable = bool(getattr(file, "seekable", lambda: False)()) and not owned
+        self._origin = file.tell() if self.patchable else 0
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        while view:
+            count = self._file.write(view[: 1 << 30])
+            if isinstance(count, str) or count is None:
+                count = min(len(view), 1 << 30)  # some writers do not say: they took it all
+            view = view[count:]
+
+    def patch(self, offset: int, data: bytes) -> None:
+        end = self._file.tell()
+        self._file.seek(self._origin + offset)
+        self._file.write(data)
+        self._file.seek(end)
+
+    def commit(self) -> None:
+        flush = getattr(self._file, "flush", None)
+        if flush is not None:
+            flush()
+        self.abort()
+
+    def abort(self) -> None:
+        """What a stream was given cannot be taken back; only our own handle is closed."""
+        if self._owned:
+            self._file.close()
+
+
+class PackedSink:
+    """Compresses on the way to another sink, as one member."""
+
+    patchable = False
+
+    def __init__(self, outer: Sink, codec: Codec) -> None:
+        self.name = outer.name
+        self._outer = outer
+        try:
+            self._encoder = codec.encoder()
+        except BaseException:
+            outer.abort()
+            raise
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        for start in range(0, len(view), _PIECE_NBYTES):
+            packed = self._encoder.compress(view[start : start + _PIECE_NBYTES])
+            if packed:
+                self._outer.write(packed)
+
+    def patch(self, offset: int, data: bytes) -> None:
+        raise ValueError(f"{self.name} is compressed: what was written cannot be changed")
+
+    def commit(self) -> None:
+        self._outer.write(self._encoder.flush())
+        self._outer.commit()
+
+    def abort(self) -> None:
+        self._outer.abort()
+
+
+class BlockedSink:
+    """Compresses on the way as many small gzip members, in the layout called BGZF.
+
+    Every member holds up to 65,280 bytes and says its own compressed length in an extra field
+    (`BC`), so that a reader can hop from member to member; an empty member ends the file.
+    `bgzip` and its relatives read and index it, and every gzip reader that reads on behind the
+    first member. Source: "Sequence Alignment/Map Format Specification", section 4.1.
+    """
+
+    patchable = False
+
+    def __init__(self, outer: Sink) -> None:
+        self.name = outer.name
+        self._outer = outer
+        self._pending = bytearray()
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        for start in range(0, len(view), _PIECE_NBYTES):
+            self._pending += view[start : start + _PIECE_NBYTES]
+            whole = len(self._pending) // BLOCK_NBYTES * BLOCK_NBYTES
+            self._outer.write(
+                b"".join(
+                    blocked_member(self._pending[at : at + BLOCK_NBYTES])
+                    for at in range(0, whole, BLOCK_NBYTES)
+                )
+            )
+            del self._pending[:whole]
+
+    def patch(self, offset: int, data: bytes) -> None:
+        raise ValueError(f"{self.name} is compressed: what was written cannot be changed")
+
+    def commit(self) -> None:
+        if self._pending:
+            self._outer.write(blocked_member(self._pending))
+        self._outer.write(blocked_member(b""))
+        self._outer.commit()
+
+    def abort(self) -> None:
+        self._outer.abort()

@@ -1,0 +1,158 @@
+"""Where bytes come from.
+
+`open_source` is the one place that sorts out what the user passed: a path, bytes-like data, a
+binary file object, a stream. After it nobody asks again. What it returns is asked for ranges of
+the *decompressed* file: a range has no position that must be restored, so any number of threads
+may ask. Nothing here imports NumPy.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from typing import Any, Protocol
+
+from ..codecs import Inflater, codec_of_content
+from ..errors import FormatError, UnsupportedError
+from ..header import MAX_HEADER_NBYTES
+from ..problems import Problem
+from .local import LocalFile
+from .memory import Memory
+from .stream import FileObject, Spool
+
+__all__ = ["FileObject", "LocalFile", "Memory", "Source", "Spool", "open_source"]
+
+SPOOL_NBYTES = 1 << 28
+"""Up to here what is inflated stays in memory, beyond in a temporary file: 256 MiB."""
+
+_MAX_LAYERS = 4
+
+
+class Source(Protocol):
+    """Bytes by range. Every source has these and nothing more is asked of one."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+
+    @property
+    def size(self) -> int | None:
+        """The number of bytes; None while only reading to the end would tell."""
+
+    @property
+    def codecs(self) -> tuple[str, ...]:
+        """The names of the compressions taken off, the outermost first."""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was found wrong with the way the bytes came, so far."""
+
+    @property
+    def buffer(self) -> memoryview | None:
+        """All bytes at once without a copy, where that is possible."""
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`; fewer only where the source ends."""
+
+    def readinto_at(self, start: int, buffer: Any) -> int:
+        """Fill `buffer` with the bytes from `start` on; fewer only where the source ends."""
+
+    def close(self) -> None:
+        """Drop what idxfile opened. Views of `buffer` that still live stay valid."""
+
+
+def open_source(
+    file: Any, *, mmap: bool = True, spool_nbytes: int = SPOOL_NBYTES
+) -> LocalFile | Memory | FileObject | Spool:
+    """Open whatever the user calls a file, and take the compressions off.
+
+    Args:
+        file: a path (str or PathLike), bytes-like data, or a binary file object or stream, which
+            is read from its current position and never closed.
+        mmap: whether a plain local file is mapped; if not, it is read by position.
+        spool_nbytes: what is inflated, or comes from a pipe, is kept in memory up to this size
+            and in a temporary file beyond it.
+
+    Raises:
+        TypeError: for anything else, and for a file object opened in text mode.
+        OSError: as the system gives it; a folder is an IsADirectoryError.
+        FormatError: for a file that is compressed more than four times.
+    """
+    source = _open_outermost(file, mmap, spool_nbytes)
+    try:
+        while codec := codec_of_content(source.read_at(0, 8)):
+            if len(source.codecs) == _MAX_LAYERS:
+                raise FormatError(
+                    f"compressed more than {_MAX_LAYERS} times: {' in '.join(source.codecs)} …",
+                    file=source.name,
+                    hint="this is no data file that anybody meant to publish",
+                )
+            source = Spool.of_inflater(Inflater(codec, _Feed(source)), source, spool_nbytes)
+    except BaseException:
+        source.close()
+        raise
+    return source
+
+
+def _open_outermost(
+    file: Any, mmap: bool, spool_nbytes: int
+) -> LocalFile | Memory | FileObject | Spool:
+    if isinstance(file, (str, os.PathLike)):
+        return _open_path(os.fsdecode(file), mmap, spool_nbytes)
+    if isinstance(file, int):
+        raise TypeError("file must be a path, bytes or a file object, not an int")
+    try:
+        return Memory(memoryview(file).cast("B"), "<bytes>")
+    except TypeError:
+        pass
+    if isinstance(file, io.TextIOBase):
+        raise TypeError(f"{file!r} is open in text mode: open it with 'rb'")
+    if not hasattr(file, "read"):
+        raise TypeError(
+            f"file must be a path, bytes-like data or a binary file object, "
+            f"not {type(file).__name__}"
+        )
+    name = getattr(file, "name", None)
+    name = name if isinstance(name, str) else f"<{type(file).__name__}>"
+    if getattr(file, "seekable", lambda: False)():
+        return FileObject(file, name)
+    return Spool.of_stream(file, name, spool_nbytes)
+
+
+def _open_path(path: str, mmap: bool, spool_nbytes: int) -> LocalFile | Spool:
+    scheme, separator, _ = path.partition("://")
+    if separator and scheme.isalnum() and len(scheme) > 1:
+        raise UnsupportedError(
+            f"{scheme}:// is not among the places that can be opened",
+            file=path,
+            hint="download the file, or pass an open binary file object",
+        )
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(21, "Is a folder; give one of the files in it", path)
+    if stat.S_ISREG(mode):
+        return LocalFile(path, mapped=mmap)
+    # A pipe or a device has no size and no positions: it is a stream, and ours to close.
+    return Spool.of_stream(open(path, "rb", buffering=0), path, spool_nbytes, owned=True)
+
+
+class _Feed:
+    """The bytes of a source in order, for a decoder."""
+
+    def __init__(self, source: LocalFile | Memory | FileObject | Spool) -> None:
+        self._source = source
+        self._position = 0
+
+    def __call__(self, limit: int) -> bytes:
+        if isinstance(self._source, Spool):
+            data = self._source.read_next(limit)
+        else:
+            data = self._source.read_at(self._position, self._position + limit)
+        self._position += len(data)
+        return data
+
+
+def header_prefix(source: Source) -> bytes:
+    """The first bytes of a source: as many as any header can have, or all there are."""
+    return source.read_at(0, MAX_HEADER_NBYTES)

@@ -1,0 +1,108 @@
+"""A plain file of this machine, mapped or read by position."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import sys
+from typing import Any, NamedTuple
+
+from ..problems import Problem
+
+__all__ = ["FileIdentity", "LocalFile", "read_exactly", "write_exactly"]
+
+# Python 3.11 and 3.12 lack the name; Linux has this value on every machine but Alpha, MIPS, SPARC.
+_NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
+class FileIdentity(NamedTuple):
+    """What tells that a file is still the one that was opened."""
+
+    size: int
+    mtime_ns: int
+
+
+def map_private(fd: int, size: int) -> mmap.mmap:
+    """A map that reads the file, and whose writes stay in this process.
+
+    It is writeable even where nobody is meant to write, so that a stray write through a tensor
+    neither kills the process nor reaches the file; and unreserved, so that a file larger than
+    memory maps.
+    """
+    if sys.platform == "win32":  # pragma: no cover
+        return mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
+    return mmap.mmap(fd, size, mmap.MAP_PRIVATE | _NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def reserve(nbytes: int) -> mmap.mmap:
+    """Fresh zeroed memory that only costs what is written into it, whatever its size.
+
+    Raises:
+        MemoryError: when the address space does not hold so much.
+    """
+    try:
+        return mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+    except (OSError, OverflowError, ValueError) as error:
+        raise MemoryError(f"{nbytes:,} bytes do not fit into this machine's memory") from error
+
+
+def read_exactly(fd: int, buffer: Any, start: int) -> int:
+    """Fill `buffer` from position `start`; fewer only at the end of the file."""
+    view = memoryview(buffer).cast("B")
+    done = 0
+    while done < len(view):
+        count = os.preadv(fd, [view[done : done + (1 << 30)]], start + done)
+        if count == 0:
+            break
+        done += count
+    return done
+
+
+def write_exactly(fd: int, data: Any, start: int) -> None:
+    """Write all of `data` at position `start`."""
+    view = memoryview(data).cast("B")
+    while view:
+        count = os.pwrite(fd, view[: 1 << 30], start)
+        view = view[count:]
+        start += count
+
+
+class LocalFile:
+    """A regular file, open for reading."""
+
+    codecs: tuple[str, ...] = ()
+
+    def __init__(self, path: str, *, mapped: bool = True) -> None:
+        self.name = path
+        self.mapped = mapped
+        self.problems: list[Problem] = []
+        self.fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | os.O_CLOEXEC)
+        status = os.fstat(self.fd)
+        self.size = status.st_size
+        self.identity = FileIdentity(status.st_size, status.st_mtime_ns)
+        self._buffer: memoryview | None = None
+
+    @property
+    def buffer(self) -> memoryview | None:
+        if self._buffer is None and self.mapped and self.size:
+            self._buffer = memoryview(map_private(self.fd, self.size))
+        return self._buffer
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        buffer = bytearray(max(0, min(stop, self.size) - start))
+        count = read_exactly(self.fd, buffer, start)
+        return bytes(memoryview(buffer)[:count])
+
+    def readinto_at(self, start: int, buffer: Any) -> int:
+        return read_exactly(self.fd, buffer, start)
+
+    def close(self) -> None:
+        self._buffer = None
+        if self.fd >= 0:
+            fd, self.fd = self.fd, -1
+            os.close(fd)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()

@@ -1,0 +1,253 @@
+"""File objects of the caller, and bytes that come only in order."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..codecs import Inflater
+from ..header import MAX_HEADER_NBYTES
+from ..problems import Problem
+from .local import map_private
+
+__all__ = ["FileObject", "Spool"]
+
+_PIECE_NBYTES = 1 << 20
+
+
+def _read_stream(file: Any, view: memoryview) -> int:
+    """Fill `view` from a file object that may answer with fewer bytes than asked."""
+    done = 0
+    readinto = getattr(file, "readinto", None)
+    while done < len(view):
+        if readinto is not None:
+            count = readinto(view[done:])
+        else:
+            piece = file.read(min(len(view) - done, _PIECE_NBYTES))
+            if isinstance(piece, str):
+                raise TypeError(f"{file!r} is open in text mode: open it with 'rb'")
+            count = len(piece or b"")
+            view[done : done + count] = piece or b""
+        if not count:
+            break
+        done += count
+    return done
+
+
+class FileObject:
+    """A seekable binary file object of the caller; byte 0 is where it stood. Never closed."""
+
+    codecs: tuple[str, ...] = ()
+    buffer: memoryview | None = None
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.name = name
+        self.problems: list[Problem] = []
+        self._file = file
+        self._lock = threading.Lock()
+        self._origin = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        self.size = max(0, (file.tell() if end is None else end) - self._origin)
+        file.seek(self._origin)
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        buffer = bytearray(max(0, min(stop, self.size) - start))
+        count = self.readinto_at(start, buffer)
+        return bytes(memoryview(buffer)[:count])
+
+    def readinto_at(self, start: int, buffer: Any) -> int:
+        with self._lock:  # the position of a file object belongs to everybody
+            self._file.seek(self._origin + start)
+            return _read_stream(self._file, memoryview(buffer).cast("B"))
+
+    def close(self) -> None:
+        """The file object is the caller's: it stays open."""
+
+
+class Sequential(Protocol):
+    """Bytes in order, and what was found wrong with them."""
+
+    @property
+    def problems(self) -> list[Problem]: ...
+    def readinto(self, buffer: Any) -> int: ...
+
+
+class _Pipe:
+    """A non-seekable stream as `Sequential`."""
+
+    def __init__(self, file: Any) -> None:
+        self.problems: list[Problem] = []
+        self._file = file
+
+    def readinto(self, buffer: Any) -> int:
+        return _read_stream(self._file, memoryview(buffer).cast("B"))
+
+
+class Spool:
+    """Bytes that come only in order (inflated, or from a pipe), asked for by range.
+
+    The first kilobyte, which holds any header, is read alone. The rest is read once, when it is
+    first asked for: by `drain` straight into the caller's memory, or by everything else into
+    memory or a temporary file. Reading stops one byte after `limit`, which is what the header
+    promised: that one byte proves that there is more.
+    """
+
+    def __init__(
+        self,
+        stream: Sequential,
+        name: str,
+        codecs: tuple[str, ...],
+        spool_nbytes: int,
+        close: Callable[[], None],
+    ) -> None:
+        self.name = name
+        self.codecs = codecs
+        self.stream = stream
+        self._limit: int | None = None
+        self._outer_problems: list[Problem] = []
+        self._spool_nbytes = spool_nbytes
+        self._close = close
+        self._lock = threading.RLock()
+        self._head = bytearray()
+        self._head_done = False
+        self._taken = 0
+        self._memory: memoryview | None = None
+        self._size: int | None = None
+
+    @classmethod
+    def of_stream(cls, file: Any, name: str, spool_nbytes: int, owned: bool = False) -> Spool:
+        """The rest of a non-seekable stream; closed at the end when it is ours."""
+        return cls(_Pipe(file), name, (), spool_nbytes, file.close if owned else lambda: None)
+
+    @classmethod
+    def of_inflater(cls, inflater: Inflater, outer: Any, spool_nbytes: int) -> Spool:
+        """What an inflater makes of an outer source; closing closes that too."""
+        codecs = (*outer.codecs, inflater.codec.name)
+        spool = cls(inflater, outer.name, codecs, spool_nbytes, outer.close)
+        spool._outer_problems = outer.problems
+        return spool
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [*self._outer_problems, *self.stream.problems]
+
+    @property
+    def size(self) -> int | None:
+        """Known once all was read. One more than `limit` means: at least one byte too many."""
+        return self._size
+
+    @property
+    def limit(self) -> int | None:
+        """The bytes that the header promises; set by whoever has read it."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, nbytes: int) -> None:
+        self._limit = nbytes
+        if isinstance(self.stream, Inflater):
+            self.stream.expected_nbytes = nbytes
+
+    @property
+    def buffer(self) -> memoryview | None:
+        self._load()
+        return self._memory
+
+    def read_next(self, limit: int) -> bytes:
+        """The next bytes in order, for a decoder that takes another compression off."""
+        with self._lock:
+            head = bytes(self._head[self._taken : self._taken + limit])
+            self._taken += len(head)
+            if head:
+                return head
+            buffer = bytearray(limit)
+            return bytes(memoryview(buffer)[: self.stream.readinto(buffer)])
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        with self._lock:
+            if stop <= MAX_HEADER_NBYTES and self._memory is None:
+                return bytes(self._read_head()[start:stop])
+            self._load()
+            assert self._memory is not None
+            return bytes(self._memory[start:stop])
+
+    def readinto_at(self, start: int, buffer: Any) -> int:
+        self._load()
+        assert self._memory is not None
+        view = memoryview(buffer).cast("B")
+        piece = self._memory[start : start + len(view)]
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def drain(self, start: int, buffer: Any) -> int:
+        """Fill `buffer` with the bytes from `start` on, keeping no copy: for one single reader.
+
+        Afterwards nothing else can be read; `size` and `problems` are known. `start` must lie in
+        the first kilobyte.
+        """
+        with self._lock:
+            if self._memory is not None:
+                return self.readinto_at(start, buffer)
+            view = memoryview(buffer).cast("B")
+            head = self._read_head()[start : start + len(view)]
+            view[: len(head)] = head
+            filled = len(head)
+            if start + filled == len(self._head):
+                filled += self.stream.readinto(view[filled:])
+            if filled == len(view):
+                over = len(self._head) - start - filled
+                extra = over if over > 0 else self.stream.readinto(bytearray(1))
+                self._size = start + filled + extra
+            else:
+                self._size = start + filled
+            return filled
+
+    def close(self) -> None:
+        self._memory = None
+        self._close()
+
+    def _read_head(self) -> bytearray:
+        if not self._head_done:
+            head = bytearray(MAX_HEADER_NBYTES)
+            count = self.stream.readinto(head)
+            del head[count:]
+            self._head, self._head_done = head, True
+            if count < MAX_HEADER_NBYTES:
+                self._size = count
+        return self._head
+
+    def _load(self) -> None:
+        """Read all there is, but not more than one byte beyond the limit."""
+        with self._lock:
+            if self._memory is not None:
+                return
+            head = self._read_head()
+            bound = None if self._limit is None else self._limit + 1
+            if self._size is not None or (bound is not None and bound <= len(head)):
+                self._memory = memoryview(bytes(head if bound is None else head[:bound]))
+            elif bound is not None and bound <= self._spool_nbytes:
+                buffer = bytearray(bound)
+                buffer[: len(head)] = head
+                count = len(head) + self.stream.readinto(memoryview(buffer)[len(head) :])
+                self._memory = memoryview(buffer)[:count]
+            else:
+                self._memory = self._load_into_file(bound)
+            self._size = len(self._memory)
+
+    def _load_into_file(self, bound: int | None) -> memoryview:
+        """Spool into an unnamed temporary file, and map it."""
+        with tempfile.TemporaryFile(prefix="idxfile-") as file:
+            file.write(self._head)
+            count = len(self._head)
+            piece = memoryview(bytearray(_PIECE_NBYTES))
+            while bound is None or count < bound:
+                want = _PIECE_NBYTES if bound is None else min(_PIECE_NBYTES, bound - count)
+                got = self.stream.readinto(piece[:want])
+                file.write(piece[:got])
+                count += got
+                if got < want:
+                    break
+            file.flush()
+            return memoryview(map_private(file.fileno(), count))
