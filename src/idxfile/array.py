@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -531,6 +532,26 @@ def open(
             raise ValueError(f'{source.name} is {kind}: mode="r+" needs a raw local file')
         recipe = _recipe(file, options)
         return IdxArray(source, header, mode=mode, problems=problems, recipe=recipe)
+    except BaseException:
+        source.close()
+        raise
+
+
+def open_whole_items(file: Any) -> IdxArray:
+    """Open a file that may have been cut, as if it had been written with the items that are whole.
+
+    Nothing is invented: an item that misses a byte is not among them.
+    """
+    source, header = open_header(file, mmap=False, problems="salvage")
+    try:
+        if isinstance(source, Spool):
+            source.limit = header.file_nbytes
+            assert source.buffer is not None  # reads to the end, so that the size is known
+        found = max(0, (source.size or 0) - header.data_offset)
+        if header.ndim and found < header.nbytes:
+            count = found // header.item_nbytes
+            header = replace(header, shape=(count, *header.item_shape))
+        return IdxArray(source, header, problems="salvage")
     except BaseException:
         source.close()
         raise

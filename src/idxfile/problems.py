@@ -26,7 +26,8 @@ from .errors import (
 __all__ = ["PROBLEMS", "Problem", "ProblemKind"]
 
 Level = Literal["error", "warning", "note"]
-Handling = Literal["raise", "warn", "ignore"]
+Handling = Literal["raise", "warn", "ignore", "salvage"]
+"""What to do about problems; "salvage" is for saving the whole items of a file that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class ProblemKind:
     """One sentence for people."""
     mendable: bool = False
     """Whether `repair` can make a right file of it."""
+    salvageable: bool = False
+    """Whether whole items before the fault can be saved."""
     readable: bool = False
     """Whether `problems="warn"` and `"ignore"` read on: nothing would have to be invented."""
 
@@ -67,6 +70,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             TruncatedError,
             "There are fewer data bytes than the header declares.",
             mendable=True,
+            salvageable=True,
         ),
         ProblemKind(
             "trailing-data",
@@ -94,18 +98,21 @@ PROBLEMS: dict[str, ProblemKind] = {
             "error",
             TruncatedError,
             "The compressed stream ends before its own end mark.",
+            salvageable=True,
         ),
         ProblemKind(
             "stream-damaged",
             "error",
             FormatError,
             "The compressed stream cannot be decoded beyond some byte.",
+            salvageable=True,
         ),
         ProblemKind(
             "stream-checksum",
             "error",
             ChecksumError,
             "The checksum stored in the compressed stream is not that of its content.",
+            salvageable=True,
         ),
         ProblemKind(
             "stream-junk",
@@ -221,14 +228,15 @@ def settle(problems: Iterable[Problem], handling: Handling, file: str | None = N
     Raises:
         IdxError: the first finding of level error that may not be passed over.
     """
-    if handling not in ("raise", "warn", "ignore"):
+    if handling not in ("raise", "warn", "ignore", "salvage"):
         raise ValueError(f'problems must be "raise", "warn" or "ignore", not {handling!r}')
     for problem in problems:
-        must_raise = problem.level == "error" and not (
-            problem.kind.readable and handling != "raise"
+        kind = problem.kind
+        passed = (kind.readable and handling != "raise") or (
+            kind.salvageable and handling == "salvage"
         )
-        if must_raise:
+        if problem.level == "error" and not passed:
             raise problem.error(file)
-        if problem.level != "note" and handling != "ignore":
+        if problem.level != "note" and handling in ("raise", "warn"):
             name = f"{printable(file)}: " if file else ""
             warnings.warn(f"{name}{problem.message}", IdxWarning, stacklevel=3)

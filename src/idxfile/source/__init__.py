@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from ..codecs import Inflater, codec_of_content
@@ -146,11 +147,30 @@ class _Feed:
 
     def __call__(self, limit: int) -> bytes:
         if isinstance(self._source, Spool):
-            data = self._source.read_next(limit)
-        else:
-            data = self._source.read_at(self._position, self._position + limit)
+            buffer = bytearray(limit)
+            return bytes(memoryview(buffer)[: self._source.readinto_next(buffer)])
+        data = self._source.read_at(self._position, self._position + limit)
         self._position += len(data)
         return data
+
+
+def pieces(source: Source, piece_nbytes: int = 1 << 20) -> Iterator[memoryview]:
+    """All bytes of a source in order, in constant memory. A spool is used up by it.
+
+    Yields:
+        A view of at most `piece_nbytes` bytes, valid until the next is asked for.
+    """
+    buffer = memoryview(bytearray(piece_nbytes))
+    position = 0
+    while True:
+        if isinstance(source, Spool):
+            count = source.readinto_next(buffer)
+        else:
+            count = source.readinto_at(position, buffer)
+        if count == 0:
+            return
+        yield buffer[:count]
+        position += count
 
 
 def header_prefix(source: Source) -> bytes:

@@ -155,15 +155,14 @@ class Spool:
         self._load()
         return self._memory
 
-    def read_next(self, limit: int) -> bytes:
-        """The next bytes in order, for a decoder that takes another compression off."""
+    def readinto_next(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes in order, for one reader that takes them all."""
         with self._lock:
-            head = bytes(self._head[self._taken : self._taken + limit])
+            view = memoryview(buffer).cast("B")
+            head = self._read_head()[self._taken : self._taken + len(view)]
             self._taken += len(head)
-            if head:
-                return head
-            buffer = bytearray(limit)
-            return bytes(memoryview(buffer)[: self.stream.readinto(buffer)])
+            view[: len(head)] = head
+            return len(head) + self.stream.readinto(view[len(head) :])
 
     def read_at(self, start: int, stop: int) -> bytes:
         with self._lock:

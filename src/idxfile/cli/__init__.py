@@ -1,0 +1,148 @@
+"""The command line `idx`: parse, call the library, render.
+
+COMMANDS lists every command with the public function it is bound to; the code of a command is
+imported when it is called, so that `idx info` starts without NumPy. Data go to stdout, talk to
+stderr. The exit codes:
+
+    0   fine
+    1   check, diff or another question came out negative
+    2   wrong usage, or an optional package is missing
+    3   the input is not valid
+    4   it cannot be represented without loss
+    5   file system or network
+    70  a fault of ours
+    130 interrupted
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from ..errors import IdxError, MissingExtraError, UnsupportedError, printable
+
+__all__ = ["COMMANDS", "main"]
+
+NEGATIVE, USAGE, INVALID, LOSSY, SYSTEM, FAULT, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
+
+
+class Command(NamedTuple):
+    """A row of the table of commands."""
+
+    name: str
+    room: str
+    """The module of `cli` that has it."""
+    bound: str
+    """The public function or method that does the work; its defaults are the command's."""
+    help: str
+    """One line for `idx --help`."""
+
+
+COMMANDS: dict[str, Command] = {
+    row.name: row
+    for row in (
+        Command("info", "facts", "info", "Show what files are: type, shape, codec, sizes."),
+        Command("head", "values", "open", "Print the first items as numbers."),
+        Command("show", "pictures", "viewer.show", "Draw items in the terminal, or as a sheet."),
+        Command("check", "judgement", "check", "Judge whole files; exit 1 where one is wrong."),
+        Command("append", "joining", "append", "Add the items of files to the end of a file."),
+        Command("concat", "joining", "concat", "Write the items of many files into one."),
+    )
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        row = COMMANDS.get(name)
+        if row is None:
+            return None
+        command: click.Command = getattr(import_module(f".{row.room}", __name__), f"{name}_command")
+        command.short_help = row.help
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(row.name, row.help) for row in COMMANDS.values()])
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`idx COMMAND --help` tells more. Exit codes: 0 fine, 1 a check was negative, 2 usage, "
+    "3 invalid input, 4 not without loss, 5 file system or network.",
+)
+@click.version_option(None, "--version", package_name="idxfile", message="idxfile %(version)s")
+def cli() -> None:
+    """Read, write, check and look at IDX files, the tensor format of MNIST."""
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def tell(error: BaseException) -> int:
+    """Print an error for people, without a traceback, and return its exit code."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, IdxError):
+        text = str(error)
+        if isinstance(error, MissingExtraError):
+            code = USAGE
+        elif isinstance(error, UnsupportedError):
+            code = LOSSY
+        else:
+            code = SYSTEM if isinstance(error, OSError) else INVALID
+    elif isinstance(error, OSError):
+        name = f"{printable(str(error.filename))}: " if error.filename is not None else ""
+        text, code = f"{name}{error.strerror or error}", SYSTEM
+    elif isinstance(error, MemoryError):
+        text, code = f"out of memory: {error}", SYSTEM
+    else:
+        text = (
+            f"{type(error).__name__}: {error}\n"
+            "hint: this is a fault of idxfile; run it with IDX_DEBUG=1 for the whole story"
+        )
+        code = FAULT
+    click.echo(f"error: {text}", err=True)
+    return code
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: the words after `idx`; None takes those of the process.
+
+    Returns:
+        The exit code.
+    """
+    warnings.showwarning = _show_warning
+    try:
+        result = cli.main(arguments, prog_name="idx", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not complain about it at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except Exception as error:
+        if os.environ.get("IDX_DEBUG"):
+            raise
+        return tell(error)

@@ -1,0 +1,100 @@
+"""What the commands share: their words, their arguments, and how results are written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from . import tell
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
+force_option = click.option("--force", is_flag=True, help="Write over a file that exists.")
+file_argument = click.argument("file", type=click.Path())
+files_argument = click.argument("files", nargs=-1, required=True, type=click.Path())
+
+
+def place(file: str) -> Any:
+    """What a FILE argument means: a path, or `-` for standard input."""
+    return sys.stdin.buffer if file == "-" else file
+
+
+def refuse_to_overwrite(path: str, force: bool) -> None:
+    """Stop before anything is written over, unless that was asked for.
+
+    Raises:
+        click.UsageError: when the file exists.
+    """
+    if not force and os.path.isfile(path):
+        raise click.UsageError(f"{path} exists; --force writes over it")
+
+
+def each(files: Iterable[str], work: Callable[[str], int]) -> int:
+    """Do a piece of work for every file, whatever happens to the others.
+
+    Returns:
+        The highest exit code: `work` returns one, an error is told and has its own.
+    """
+    code = 0
+    for file in files:
+        try:
+            code = max(code, work(file))
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            code = max(code, tell(error))
+    return code
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
+    """Lay rows out in columns as wide as their widest cell.
+
+    Args:
+        rows: the cells; the first row is the heading.
+        right: numbers of the columns that stand flush right.
+
+    Yields:
+        The lines.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def size_text(nbytes: int | None) -> str:
+    """A number of bytes for people."""
+    return "unknown" if nbytes is None else f"{nbytes:,} bytes"
+
+
+@contextmanager
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr, for long work at a terminal; None elsewhere.
+
+    Args:
+        label: what is being done.
+        total: about how many bytes there are; work below 64 MiB needs no bar.
+    """
+    if total < 1 << 26 or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+
+        def advance(done: int, all_of_it: int) -> None:
+            bar.length = all_of_it
+            bar.update(done - bar.pos)
+
+        yield advance
