@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .array import IdxArray, open, read
+    from .catalog.identity import Identity, identify
     from .errors import (
         ChecksumError,
         FetchError,
@@ -32,12 +33,18 @@ if TYPE_CHECKING:
     )
     from .header import Header, examine
     from .problems import PROBLEMS, Problem
+    from .report.difference import Difference, diff
+    from .report.facts import Info, info
+    from .report.judgement import Report, check
+    from .report.mending import Mending, repair
+    from .viewer import sheet, show
     from .writer import IdxWriter, append, concat, create, encode, write
 
 __version__ = "0.1.0"
 
 _ROOMS = {
     "array": ("IdxArray", "open", "read"),
+    "catalog.identity": ("Identity", "identify"),
     "errors": (
         "ChecksumError",
         "FetchError",
@@ -52,35 +59,52 @@ _ROOMS = {
     ),
     "header": ("Header", "examine"),
     "problems": ("PROBLEMS", "Problem"),
+    "report.facts": ("Info", "info"),
+    "report.difference": ("Difference", "diff"),
+    "report.judgement": ("Report", "check"),
+    "report.mending": ("Mending", "repair"),
+    "viewer": ("sheet", "show"),
     "writer": ("IdxWriter", "append", "concat", "create", "encode", "write"),
 }
 """Room → what the house's door shows of it."""
 
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "PROBLEMS",
     "ChecksumError",
+    "Difference",
     "FetchError",
     "FormatError",
     "Header",
+    "Identity",
     "IdxArray",
     "IdxError",
     "IdxWarning",
     "IdxWriter",
+    "Info",
+    "Mending",
     "MissingExtraError",
     "PairError",
     "Problem",
+    "Report",
     "TrailingDataError",
     "TruncatedError",
     "UnsupportedError",
     "append",
+    "check",
     "concat",
     "create",
+    "diff",
     "encode",
     "examine",
+    "identify",
+    "info",
     "open",
     "read",
+    "repair",
+    "sheet",
+    "show",
     "write",
 ]
 

@@ -28,6 +28,7 @@ CHUNK_NBYTES = 1 << 18
 
 INPUT_NBYTES = 1 << 18
 _MAX_GZIP_HEADER_NBYTES = 1 << 17
+_GZIP_TRAILER_NBYTES = 8
 _XZ_MEMORY_NBYTES = 1 << 28
 
 igzip_lib: Any = None
@@ -128,8 +129,10 @@ class GzipDecoder:
     def needs_input(self) -> bool:
         if self.eof:
             return False
-        if self._deflate is None or self._deflate.eof:
+        if self._deflate is None:
             return True
+        if self._deflate.eof:
+            return len(self._pending) < _GZIP_TRAILER_NBYTES
         return self._deflate.needs_input
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
@@ -148,10 +151,11 @@ class GzipDecoder:
             self._length += len(inflated)
             if self._deflate.eof:
                 self._pending = self._deflate.unused_data
-                self._check_trailer()
             return inflated
+        # The trailer is judged by a call of its own, so that a wrong one takes no content along.
         self._pending += data
-        self._check_trailer()
+        if len(self._pending) >= _GZIP_TRAILER_NBYTES:
+            self._check_trailer()
         return b""
 
     def _parse_header(self, data: bytes) -> int | None:
@@ -179,8 +183,6 @@ class GzipDecoder:
         return at if at <= len(data) else None
 
     def _check_trailer(self) -> None:
-        if len(self._pending) < 8:
-            return
         stored_crc = int.from_bytes(self._pending[:4], "little")
         stored_length = int.from_bytes(self._pending[4:8], "little")
         if stored_crc != self._crc:
@@ -188,7 +190,7 @@ class GzipDecoder:
         if stored_length != self._length & 0xFFFFFFFF:
             raise ChecksumMismatch(f"length {stored_length:,}", f"{self._length:,}")
         self.eof = True
-        self.unused_data, self._pending = self._pending[8:], b""
+        self.unused_data, self._pending = self._pending[_GZIP_TRAILER_NBYTES:], b""
 
 
 def _bz2_decoder() -> Decoder:

@@ -17,6 +17,7 @@ from .errors import (
     FormatError,
     IdxError,
     IdxWarning,
+    PairError,
     TrailingDataError,
     TruncatedError,
     UnsupportedError,
@@ -151,7 +152,26 @@ PROBLEMS: dict[str, ProblemKind] = {
             "A valid file of more dimensions than a NumPy array can have (64).",
             readable=True,
         ),
+        ProblemKind(
+            "swapped-data",
+            "warning",
+            FormatError,
+            "The elements look as if they were written with the least significant byte first.",
+            mendable=True,
+            readable=True,
+        ),
         ProblemKind("unreadable", "error", FormatError, "The system does not give out its bytes."),
+        ProblemKind(
+            "pair-count", "error", PairError, "Images and labels are not equally many items."
+        ),
+        ProblemKind(
+            "pair-swapped", "error", PairError, "The images stand under the name of the labels."
+        ),
+        ProblemKind(
+            "pair-twice", "warning", PairError, "Two files take the same place in a pair."
+        ),
+        ProblemKind("label-values", "warning", PairError, "Labels that are no class numbers."),
+        ProblemKind("label-range", "note", PairError, "From where to where the labels run."),
         ProblemKind("changed", "error", FormatError, "The file changed while it was being read."),
     )
 }

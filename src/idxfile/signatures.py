@@ -24,6 +24,8 @@ class Signature:
     """The first bytes, or a test of the first kilobyte."""
     hint: str | None = None
     """What to do with such a file."""
+    starts: tuple[bytes, ...] = ()
+    """Four bytes that it usually begins with, where `fits` is a test."""
 
     def matches(self, prefix: bytes) -> bool:
         """Whether a file that begins with `prefix` is of this format."""
@@ -48,7 +50,8 @@ def _begins(pattern: bytes, flags: int = 0) -> Callable[[bytes], bool]:
 
 
 def _tar(prefix: bytes) -> bool:
-    return prefix[257:262] == b"ustar"
+    # The mark stands far behind, where an IDX file has pixels; a member's name is never empty.
+    return prefix[257:262] == b"ustar" and prefix[:1] != b"\0"
 
 
 def _csv(prefix: bytes) -> bool:
@@ -62,7 +65,8 @@ def _csv(prefix: bytes) -> bool:
 def _tfrecord(prefix: bytes) -> bool:
     # uint64 length, uint32 masked CRC of it, then a protobuf message (field 1, length-delimited)
     length = int.from_bytes(prefix[:8], "little")
-    return len(prefix) > 13 and 0 < length < 1 << 31 and prefix[12] == 0x0A
+    plausible = length < 1 << 31 and prefix[:2] != b"\0\0"  # two zero bytes begin an IDX file
+    return len(prefix) > 13 and plausible and prefix[12] == 0x0A
 
 
 CONVERT = "`idx convert` makes an IDX file of it"
@@ -70,7 +74,11 @@ DOWNLOAD = "a failed download? Fetch the file again, or open it in a browser to 
 
 SIGNATURES: tuple[Signature, ...] = (
     Signature("a gzip file", b"\x1f\x8b"),
-    Signature("a bzip2 file", _begins(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")),
+    Signature(
+        "a bzip2 file",
+        _begins(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+        starts=tuple(b"BZh%d" % level for level in range(1, 10)),
+    ),
     Signature("an xz file", b"\xfd7zXZ\x00"),
     Signature("a Zstandard file", b"\x28\xb5\x2f\xfd"),
     Signature("a Zstandard file", _begins(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)),
@@ -79,6 +87,7 @@ SIGNATURES: tuple[Signature, ...] = (
         "a zip archive",
         _begins(rb"PK(\x03\x04|\x05\x06|\x07\x08)"),
         "unpack it, and give one of its members (an .npz is a zip archive too: `idx convert`)",
+        (b"PK\x03\x04",),
     ),
     Signature("a 7-zip archive", b"7z\xbc\xaf\x27\x1c", "unpack it, and give one of its files"),
     Signature("a RAR archive", b"Rar!\x1a\x07", "unpack it, and give one of its files"),
@@ -116,8 +125,11 @@ SIGNATURES: tuple[Signature, ...] = (
             rb"(\xef\xbb\xbf)?\s*(<!--.*?-->\s*)?<(!doctype html|html|head|body)\b", re.I | re.S
         ),
         DOWNLOAD,
+        (b"<!DO", b"<!do", b"<htm", b"<HTM", b"<hea", b"<HEA"),
     ),
-    Signature("an XML document", _begins(rb"(\xef\xbb\xbf)?\s*<\?xml", re.I), DOWNLOAD),
+    Signature(
+        "an XML document", _begins(rb"(\xef\xbb\xbf)?\s*<\?xml", re.I), DOWNLOAD, (b"<?xm",)
+    ),
     Signature("a TFRecord file", _tfrecord, CONVERT),
     Signature(
         "a JSON document",
@@ -145,3 +157,12 @@ def describe(prefix: bytes) -> str | None:
         printed = "".join(c for c in text if c.isprintable())
         return f"{row.name} titled “{printed}”"
     return row.name
+
+
+def beginning_with(first: bytes) -> Signature | None:
+    """The row of which a file may begin with these four bytes, or None."""
+    for row in SIGNATURES:
+        starts = (row.fits[:4],) if isinstance(row.fits, bytes) else row.starts
+        if first.startswith(starts):
+            return row
+    return None

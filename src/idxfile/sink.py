@@ -111,8 +111,10 @@ class FileSink:
         self.name = name
         self._final = final
         self._folder, base = os.path.split(final)
-        self._temporary = os.path.join(self._folder, f".{base[:200]}.{secrets.token_hex(4)}.tmp")
+        # A name has 255 bytes at most, a character up to four.
+        self._temporary = os.path.join(self._folder, f".{base[:50]}.{secrets.token_hex(4)}.tmp")
         self._position = 0
+        self._owner = os.getpid()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             self._fd = os.open(self._temporary, flags, 0o666)
@@ -150,7 +152,8 @@ class FileSink:
             with contextlib.suppress(OSError):
                 os.close(fd)
             with contextlib.suppress(OSError):
-                os.unlink(self._temporary)
+                if self._owner == os.getpid():  # a forked child leaves its parent's file alone
+                    os.unlink(self._temporary)
 
     @contextlib.contextmanager
     def _named_errors(self) -> Any:
@@ -158,7 +161,8 @@ class FileSink:
         try:
             yield
         except OSError as error:
-            error.filename, error.filename2 = self.name, None
+            error.filename = self.name
+            del error.filename2  # None would be shown: 'name' -> None
             raise
 
 

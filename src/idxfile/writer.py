@@ -342,17 +342,22 @@ def _grown(header: Header, block: Any, cast: Cast, path: str) -> tuple[Header, A
 
 def _append_raw(fd: int, path: str, old: Header, new: Header, values: Array) -> None:
     position = old.file_nbytes
+    counted = False
     try:
         for piece in stored_pieces(values, new.stored_dtype):
             write_exactly(fd, piece, position)
             position += len(piece)
         os.fsync(fd)
+        counted = True
         write_exactly(fd, new.shape[0].to_bytes(4, "big"), _COUNT_OFFSET)
         os.fsync(fd)
     except BaseException as error:
-        # Go back to the old file as far as the system lets us: count first, then length.
+        # Go back to the old file as far as the system lets us. The items may go only when the
+        # disk is certain not to count them any more.
         with contextlib.suppress(OSError):
-            write_exactly(fd, old.shape[0].to_bytes(4, "big"), _COUNT_OFFSET)
+            if counted:
+                write_exactly(fd, old.shape[0].to_bytes(4, "big"), _COUNT_OFFSET)
+                os.fsync(fd)
             os.ftruncate(fd, old.file_nbytes)
         if isinstance(error, OSError):
             error.filename = path

@@ -48,8 +48,11 @@ COMMANDS: dict[str, Command] = {
     for row in (
         Command("info", "facts", "info", "Show what files are: type, shape, codec, sizes."),
         Command("head", "values", "open", "Print the first items as numbers."),
-        Command("show", "pictures", "viewer.show", "Draw items in the terminal, or as a sheet."),
+        Command("show", "pictures", "show", "Draw items in the terminal, or as a sheet."),
         Command("check", "judgement", "check", "Judge whole files; exit 1 where one is wrong."),
+        Command("repair", "judgement", "repair", "Make a right file of a wrong one."),
+        Command("diff", "judgement", "diff", "Compare two files by value; exit 1 if they differ."),
+        Command("identify", "identity", "identify", "Say what files, or magic numbers, are."),
         Command("append", "joining", "append", "Add the items of files to the end of a file."),
         Command("concat", "joining", "concat", "Write the items of many files into one."),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..errors import printable
-from ..report import Info, info
+from ..report.facts import Info, info
 from . import INVALID
 from .terms import each, files_argument, json_option, place, print_json, size_text, table
 
@@ -69,7 +69,7 @@ def _shape(facts: Info) -> str:
 
 
 def _overview(found: list[Info]) -> list[tuple[str, ...]]:
-    rows = [("file", "type", "shape", "codec", "data bytes")]
+    rows: list[tuple[str, ...]] = [("file", "type", "shape", "codec", "data bytes")]
     for facts in found:
         header = facts.header
         codec = "+".join(facts.codecs) or "-"

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import shutil
-import sys
-from typing import Any
 
 import click
 
 from ..array import IdxArray, open
-from ..dataset import file_name, find_partner
-from ..errors import PairError
+from ..names import file_name, find_partner
+from ..sink import open_sink
 from .terms import file_argument, force_option, place, refuse_to_overwrite
-
-DEFAULT_ITEMS = 20
-SHEET_ITEMS = 100
 
 
 @click.command("show")
@@ -26,6 +21,7 @@ SHEET_ITEMS = 100
 )
 @click.option("--png", type=click.Path(), help="Write a contact sheet to this PNG file instead.")
 @click.option("--columns", type=click.IntRange(1), help="Pictures side by side.")
+@click.option("--scale", type=click.IntRange(1), help="The side of the square of one pixel.")
 @click.option("--width", type=click.IntRange(1), help="Characters a line; the terminal's width.")
 @force_option
 def show_command(
@@ -34,85 +30,70 @@ def show_command(
     labels: str | None,
     png: str | None,
     columns: int | None,
+    scale: int | None,
     width: int | None,
     force: bool,
 ) -> None:
     """Draw ITEMS of FILE, with their labels when the other file of the pair is found.
 
-    ITEMS are numbers and slices: `7`, `-1`, `10:20`, `::6000`. Without any, the first few.
-    Not at a terminal, the pictures are plain text.
+    ITEMS are numbers and slices: `7`, `-1`, `10:20`, `::6000` (after `--` when the first is
+    negative). Without any, the first few. Not at a terminal, the pictures are plain text.
     """
-    import numpy as np
-
     from ..viewer import sheet, show
-    from ..viewer.terminal import colour_mode
 
-    with open(place(file)) as images:
-        numbers = _numbers(items, images, SHEET_ITEMS if png else DEFAULT_ITEMS)
-        pictures = images.take(numbers) if images.ndim else np.asarray(images)
-        names = None if file == "-" else _labels(file, labels, images, numbers)
-        if png:
-            refuse_to_overwrite(png, force)
-            from ..sink import open_sink
-
-            sink = open_sink(png, codec=None)
-            try:
-                sink.write(sheet(pictures, names, columns=columns))
-                sink.commit()
-            except BaseException:
-                sink.abort()
-                raise
-            click.echo(f"{png}: {len(numbers)} items of {images.header}", err=True)
+    with contextlib.ExitStack() as stack:
+        images = stack.enter_context(open(place(file)))
+        partner = labels or _labels_of(file)
+        names = stack.enter_context(open(partner)) if partner else None
+        numbers = _numbers(items, images)
+        if png is None:
+            width = width or shutil.get_terminal_size().columns
+            text = show(images, names, numbers, width=width, columns=columns, scale=scale or 1)
+            click.echo(text, color=True)
             return
-        width = width or shutil.get_terminal_size().columns
-        colour = colour_mode(os.environ, sys.stdout.isatty())
-        click.echo(
-            show(pictures, names, numbers=numbers, width=width, columns=columns, colour=colour),
-            color=True,
-        )
+        refuse_to_overwrite(png, force)
+        page = sheet(images, names, numbers, columns=columns, scale=scale or 2)
+        _save(png, page)
+        click.echo(f"{png}: {len(page):,} bytes, of {images.header}", err=True)
 
 
-def _numbers(items: tuple[str, ...], images: IdxArray, limit: int) -> list[int]:
-    """The item numbers that the words of the command line mean.
+def _save(path: str, data: bytes) -> None:
+    sink = open_sink(path, codec=None)
+    try:
+        sink.write(data)
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
+
+
+def _labels_of(file: str) -> str | None:
+    """The file of labels that belongs to a file of images, or None."""
+    named = file_name(file)
+    if file == "-" or named is None or named.role != "images":
+        return None
+    return find_partner(file)
+
+
+def _numbers(words: tuple[str, ...], images: IdxArray) -> list[int] | None:
+    """The item numbers that words of the command line mean; None for no words.
 
     Raises:
         click.UsageError: for a word that is none, or an item that is not there.
     """
-    if not images.ndim:
-        return [0]
-    everything = range(len(images))
-    if not items:
-        return list(everything[:limit])
+    if not words:
+        return None
+    everything = range(len(images) if images.ndim else 1)
     numbers: list[int] = []
-    for word in items:
+    for word in words:
         try:
             parts = [int(part) if part else None for part in word.split(":")]
             picked = everything[slice(*parts)] if len(parts) > 1 else [everything[parts[0] or 0]]
         except (ValueError, TypeError):
             raise click.UsageError(f"{word!r} is no item number and no slice") from None
         except IndexError:
-            raise click.UsageError(f"item {word} is not there: {len(images):,} items") from None
+            raise click.UsageError(
+                f"item {word} is not there: the file has {len(everything):,} items"
+            ) from None
         numbers.extend(picked)
     return numbers
-
-
-def _labels(file: str, labels: str | None, images: IdxArray, numbers: list[int]) -> Any:
-    """The labels of some items as a list, or None where there are none."""
-    named = file_name(file)
-    if labels is None and (named is None or named.role != "images"):
-        return None
-    partner = labels or find_partner(file)
-    if partner is None:
-        return None
-    with open(partner) as array:
-        if array.ndim == 0 or len(array) != len(images):
-            raise PairError(
-                f"images: {len(images):,} items, labels: {array.shape[0] if array.ndim else 1:,} "
-                f"items in {partner}",
-                file=file,
-                found=list(array.shape),
-                expected=len(images),
-                hint="name the right labels with --labels",
-            )
-        picked = array.take(numbers)
-    return picked.reshape(len(numbers), -1)[:, 0].tolist()

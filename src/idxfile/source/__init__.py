@@ -89,7 +89,7 @@ def open_source(
                     file=source.name,
                     hint="this is no data file that anybody meant to publish",
                 )
-            source = Spool.of_inflater(Inflater(codec, _Feed(source)), source, spool_nbytes)
+            source = Spool.of_inflater(Inflater(codec, InOrder(source).read), source, spool_nbytes)
     except BaseException:
         source.close()
         raise
@@ -138,39 +138,37 @@ def _open_path(path: str, mmap: bool, spool_nbytes: int) -> LocalFile | Spool:
     return Spool.of_stream(open(path, "rb", buffering=0), path, spool_nbytes, owned=True)
 
 
-class _Feed:
-    """The bytes of a source in order, for a decoder."""
+class InOrder:
+    """The bytes of a source from its first on, for one reader that takes them all."""
 
-    def __init__(self, source: LocalFile | Memory | FileObject | Spool) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
         self._position = 0
 
-    def __call__(self, limit: int) -> bytes:
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
         if isinstance(self._source, Spool):
-            buffer = bytearray(limit)
-            return bytes(memoryview(buffer)[: self._source.readinto_next(buffer)])
-        data = self._source.read_at(self._position, self._position + limit)
-        self._position += len(data)
-        return data
+            return self._source.readinto_next(buffer)
+        count = self._source.readinto_at(self._position, buffer)
+        self._position += count
+        return count
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes, at most `limit`; b"" at the end."""
+        buffer = bytearray(limit)
+        return bytes(memoryview(buffer)[: self.readinto(buffer)])
 
 
-def pieces(source: Source, piece_nbytes: int = 1 << 20) -> Iterator[memoryview]:
+def pieces(source: Source, piece_nbytes: int = 1 << 18) -> Iterator[memoryview]:
     """All bytes of a source in order, in constant memory. A spool is used up by it.
 
     Yields:
         A view of at most `piece_nbytes` bytes, valid until the next is asked for.
     """
     buffer = memoryview(bytearray(piece_nbytes))
-    position = 0
-    while True:
-        if isinstance(source, Spool):
-            count = source.readinto_next(buffer)
-        else:
-            count = source.readinto_at(position, buffer)
-        if count == 0:
-            return
+    stream = InOrder(source)
+    while count := stream.readinto(buffer):
         yield buffer[:count]
-        position += count
 
 
 def header_prefix(source: Source) -> bytes:

@@ -1,7 +1,8 @@
-"""Images with their labels: how the two files of a pair find each other.
+"""What the name of a file promises: its role in a pair, its shape, type and compression.
 
-A name like `train-images-idx3-ubyte.gz` is read as a role (images), what both files share
-(`train`), and decoration: the number of dimensions, the element type, the compression.
+A name like `train-images-idx3-ubyte.gz` is read as a role (images), what both files of a pair
+share (`train-*`), and decoration: the number of dimensions, the element type, the compression. The
+content decides about a file; a name only finds its partner, and is held against the content.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import os
 import re
 from typing import Literal, NamedTuple
 
-from .codecs import CODECS
+from .codecs import CODECS, codec_of_name
 from .errors import PairError
+from .header import ELEMENT_TYPES, Header
+from .problems import Problem
 
 __all__: list[str] = []
 
@@ -83,3 +86,53 @@ def find_partner(path: str) -> str | None:
             )
         found = same
     return found[0] if found else None
+
+
+_TYPE_WORDS = {
+    "ubyte": "uint8",
+    "byte": "int8",
+    "sbyte": "int8",
+    "short": "int16",
+    "int": "int32",
+    "float": "float32",
+    "double": "float64",
+} | {row.name: row.name for row in ELEMENT_TYPES}
+
+_NAMED_SHAPE = re.compile(r"idx(\d{1,3})[-_.]([a-z]+\d*)", re.IGNORECASE)
+
+
+def name_problems(name: str, codecs: tuple[str, ...], header: Header) -> list[Problem]:
+    """What the name of a file promises and its content does not hold.
+
+    The content decides; this is only told. Names like `train-images-idx3-ubyte.gz` promise a
+    number of dimensions, an element type and a compression.
+    """
+    base = os.path.basename(name)
+    problems = []
+    promised = codec_of_name(base)
+    outer = codecs[0] if codecs else None
+    if (promised.name if promised else None) != outer and not base.startswith("<"):
+        suggests = f"suggests {promised.name}" if promised else "suggests no compression"
+        problems.append(
+            Problem(
+                "name-codec",
+                f"the name {suggests} and the content is {outer or 'raw'}",
+                found=outer,
+                expected=promised.name if promised else None,
+            )
+        )
+    match = _NAMED_SHAPE.search(base)
+    if match:
+        ndim, element = int(match[1]), _TYPE_WORDS.get(match[2].lower())
+        there = (header.ndim, header.element.name)
+        if there != (ndim, element or header.element.name):
+            problems.append(
+                Problem(
+                    "name-shape",
+                    f"the name says {match[0]}, the header {header.element.name} "
+                    f"with {header.ndim} dimensions",
+                    found=list(there),
+                    expected=[ndim, element],
+                )
+            )
+    return problems

@@ -1,0 +1,1 @@
+"""How fast idxfile is, as ratios: run `python -m benchmarks`; docs/benchmarks.md explains it."""

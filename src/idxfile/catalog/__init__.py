@@ -1,0 +1,1 @@
+"""What is known of data and numbers that people meet."""

@@ -1,0 +1,158 @@
+"""How two files differ: `diff`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..array import DEFAULT_BLOCK_NBYTES, IdxArray, open
+from ..header import Header
+
+__all__ = ["Difference", "diff"]
+
+MOST_ITEMS = 10
+
+
+@dataclass
+class Difference:
+    """Where two files differ, by value."""
+
+    a: str
+    b: str
+    header_a: Header
+    header_b: Header
+    compared: bool
+    """Whether values were compared: not when the items have different shapes."""
+    elements: int = 0
+    """Elements that differ, among the items that both files have."""
+    items: int = 0
+    """Items that differ, among those that both have."""
+    first: tuple[int, ...] | None = None
+    """The index of the first element that differs."""
+    first_values: tuple[Any, Any] | None = None
+    """What stands there, in a and in b."""
+    largest: float | int = 0
+    """The largest absolute difference between two numbers."""
+    differing_items: list[tuple[int, int]] = field(default_factory=list)
+    """The first items that differ, with the number of elements that do."""
+
+    @property
+    def same_type(self) -> bool:
+        """Whether both have one element type."""
+        return self.header_a.element == self.header_b.element
+
+    @property
+    def same_shape(self) -> bool:
+        """Whether both have one shape."""
+        return self.header_a.shape == self.header_b.shape
+
+    @property
+    def equal(self) -> bool:
+        """Whether both have one shape and the same values, whatever the type and the codec."""
+        return self.same_shape and self.elements == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts as plain values, for JSON."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "equal": self.equal,
+            "same_type": self.same_type,
+            "same_shape": self.same_shape,
+            "type_a": self.header_a.element.name,
+            "type_b": self.header_b.element.name,
+            "shape_a": list(self.header_a.shape),
+            "shape_b": list(self.header_b.shape),
+            "compared": self.compared,
+            "elements": self.elements,
+            "items": self.items,
+            "first": None if self.first is None else list(self.first),
+            "first_values": None if self.first_values is None else list(self.first_values),
+            "largest": self.largest,
+            "differing_items": [list(pair) for pair in self.differing_items],
+        }
+
+
+def diff(a: Any, b: Any) -> Difference:
+    """Compare two files by value, in constant memory.
+
+    Different element types and codecs compare by value; two NaN are equal. Where only the number
+    of items differs, the items that both have are compared.
+
+    Args:
+        a: anything that `open` takes.
+        b: likewise.
+
+    Returns:
+        A `Difference`; `difference.equal` is the answer.
+
+    Raises:
+        FormatError: when one of them is not a right IDX file.
+        OSError: as the system gives it.
+
+    Example:
+        >>> import idxfile, numpy as np
+        >>> x = np.array([[1, 2], [3, 4]], "uint8")
+        >>> d = idxfile.diff(idxfile.encode(x), idxfile.encode(x * 2, dtype="int16", cast="safe"))
+        >>> d.equal, d.elements, d.items, d.first, d.largest
+        (False, 4, 2, (0, 0), 4)
+    """
+    with open(a, mmap=False) as x, open(b, mmap=False) as y:
+        same_items = x.ndim == y.ndim and x.header.item_shape == y.header.item_shape
+        result = Difference(x.name, y.name, x.header, y.header, same_items)
+        if same_items:
+            _compare(x, y, result)
+        return result
+
+
+def _compare(x: IdxArray, y: IdxArray, result: Difference) -> None:
+    wider = max(x.header.item_nbytes, y.header.item_nbytes, 1)
+    step = max(1, DEFAULT_BLOCK_NBYTES // wider)
+    start = 0
+    blocks = (
+        array.blocks(block_nbytes=step * max(1, array.header.item_nbytes)) for array in (x, y)
+    )
+    for p, q in zip(*blocks, strict=False):
+        if x.ndim:
+            count = min(len(p), len(q))
+            p, q = p[:count], q[:count]
+        else:
+            p, q = p.reshape(1), q.reshape(1)
+        _compare_blocks(p, q, start, result, x.ndim)
+        start += len(p)
+
+
+def _compare_blocks(p: Any, q: Any, start: int, result: Difference, ndim: int) -> None:
+    differs = p != q
+    if p.dtype.kind == "f" and q.dtype.kind == "f":
+        differs &= ~(np.isnan(p) & np.isnan(q))
+    if not differs.any():
+        return
+    if result.first is None:
+        index = tuple(int(n) for n in np.unravel_index(int(differs.argmax()), differs.shape))
+        result.first_values = (p[index].item(), q[index].item())
+        result.first = (index[0] + start, *index[1:]) if ndim else ()
+    result.elements += int(np.count_nonzero(differs))
+    per_item = np.count_nonzero(differs.reshape(len(differs), -1), axis=1)
+    where = np.flatnonzero(per_item)
+    result.items += where.size
+    room = MOST_ITEMS - len(result.differing_items)
+    result.differing_items += [
+        (start + int(n), int(per_item[n])) for n in islice(where, max(0, room))
+    ]
+    result.largest = max(result.largest, _largest(p[differs], q[differs]))
+
+
+def _largest(p: Any, q: Any) -> float | int:
+    """The largest absolute difference; exact for integers, and inf where one is not a number."""
+    if p.dtype.kind in "iu" and q.dtype.kind in "iu":
+        high, low = np.maximum(p, q), np.minimum(p, q)
+        if p.dtype.itemsize < 8 and q.dtype.itemsize < 8:
+            return int((high.astype(np.int64) - low.astype(np.int64)).max())
+        return max(abs(int(m) - int(n)) for m, n in zip(p, q, strict=True))
+    with np.errstate(all="ignore"):
+        gaps = np.abs(p.astype(np.float64) - q.astype(np.float64))
+    return float(np.where(np.isnan(gaps), np.inf, gaps).max())

@@ -1,0 +1,100 @@
+"""What a file is, from its first kilobyte and its name: `info`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ..header import Header, examine
+from ..names import name_problems
+from ..problems import Problem
+from ..source import Source, header_prefix, open_source
+
+__all__ = ["Info", "info"]
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a file is, from its first kilobyte and its name."""
+
+    file: str
+    header: Header
+    codecs: tuple[str, ...]
+    """Its compressions, the outermost first."""
+    file_nbytes: int | None
+    """Bytes of the file as it lies there; None for a stream."""
+    stored_name: str | None
+    """The name inside a gzip file."""
+    problems: list[Problem]
+    """What the header, the length of a raw file and the name show by themselves."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The facts as plain values, for JSON."""
+        return {
+            "file": self.file,
+            "codecs": list(self.codecs),
+            "file_nbytes": self.file_nbytes,
+            "stored_name": self.stored_name,
+            **header_facts(self.header),
+            "problems": [problem.as_dict() for problem in self.problems],
+        }
+
+
+def header_facts(header: Header) -> dict[str, Any]:
+    """A header as plain values, for JSON."""
+    return {
+        "dialect": header.dialect,
+        "dtype": header.element.name,
+        "shape": list(header.shape),
+        "byteorder": header.byteorder,
+        "data_offset": header.data_offset,
+        "data_nbytes": header.nbytes,
+    }
+
+
+def info(file: Any) -> Info:
+    """What a file is: type, shape, codec, sizes, and what its name suggests.
+
+    Only the header is read; of a compressed file its first kilobyte (bz2: its first block).
+
+    Args:
+        file: anything that `open` takes.
+
+    Returns:
+        An `Info`. Problems that the header and the length show stand in `problems`.
+
+    Raises:
+        FormatError: where no IDX header can be made out.
+        OSError: as the system gives it.
+
+    Example:
+        >>> import idxfile
+        >>> facts = idxfile.info(bytes.fromhex("00000803 00000000 0000001c 0000001c"))
+        >>> str(facts.header), facts.header.data_offset
+        ('uint8 0 × 28 × 28', 16)
+    """
+    source = open_source(file, mmap=False)
+    try:
+        header, problems = examine(header_prefix(source), source.size)
+        problems = [*source.problems, *problems]
+        if header is None:
+            raise next(p for p in problems if p.level == "error").error(source.name)
+        stored = getattr(getattr(source, "stream", None), "stored_name", None)
+        problems += name_problems(source.name, source.codecs, header)
+        return Info(
+            source.name, header, source.codecs, outer_nbytes(file, source), stored, problems
+        )
+    finally:
+        source.close()
+
+
+def outer_nbytes(file: Any, source: Source) -> int | None:
+    """The bytes of the file as it lies there, before any decompression."""
+    if not source.codecs:
+        return source.size
+    if isinstance(file, (str, os.PathLike)):
+        return os.stat(file).st_size
+    if hasattr(file, "read"):
+        return None
+    return memoryview(file).nbytes

@@ -1,0 +1,190 @@
+"""Whether a file is right: `check`.
+
+A check never maps and never trusts: it reads to the end in constant memory, so that a file that
+shrinks meanwhile is a finding and not a crash. NumPy is imported only where elements of several
+bytes are held against their own swapped values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import IdxError
+from ..header import Header, examine
+from ..names import name_problems
+from ..problems import Problem
+from ..source import LocalFile, Source, Spool, header_prefix, open_source, pieces
+from .facts import header_facts, outer_nbytes
+
+__all__ = ["Report", "check"]
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes done and the bytes in all."""
+
+EXCESS_NBYTES = 1 << 26
+"""So far `check` counts what stands behind the last element of a compressed file: 64 MiB. Beyond,
+a small file could keep it busy for years."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The judgement over a whole file."""
+
+    file: str
+    header: Header | None
+    """None where no header can be made out."""
+    codecs: tuple[str, ...]
+    """The compressions, the outermost first."""
+    file_nbytes: int | None
+    """Bytes of the file as it lies there; None for a stream."""
+    data_nbytes: int
+    """Bytes of the decompressed file behind its header that were read."""
+    problems: list[Problem] = field(default_factory=list)
+    """Everything found, the most telling first."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found but notes."""
+        return all(problem.level == "note" for problem in self.problems)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The judgement as plain values, for JSON."""
+        return {
+            "file": self.file,
+            "ok": self.ok,
+            "codecs": list(self.codecs),
+            "file_nbytes": self.file_nbytes,
+            "data_nbytes_found": self.data_nbytes,
+            **(header_facts(self.header) if self.header else {}),
+            "problems": [problem.as_dict() for problem in self.problems],
+        }
+
+
+def check(file: Any, *, progress: Progress | None = None) -> Report:
+    """Judge a whole file: read it to its end and list everything that is wrong.
+
+    Args:
+        file: anything that `open` takes.
+        progress: called now and then with the bytes read and the bytes promised.
+
+    Returns:
+        A `Report`; `report.ok` tells whether anything but notes was found.
+
+    Raises:
+        OSError: when the file cannot be opened. What fails later is a problem in the report.
+
+    Example:
+        >>> import idxfile
+        >>> report = idxfile.check(bytes.fromhex("00000801 00000001 070a"))
+        >>> report.ok, [(p.code, p.offset) for p in report.problems]
+        (False, [('trailing-data', 9)])
+    """
+    source = open_source(file, mmap=False)
+    try:
+        return judge(source, outer_nbytes(file, source), progress)
+    finally:
+        source.close()
+
+
+def judge(source: Source, nbytes: int | None, progress: Progress | None = None) -> Report:
+    """The report over an open source, which is used up by it.
+
+    Args:
+        source: what `open_source` gave.
+        nbytes: the bytes of the file as it lies there.
+        progress: as for `check`.
+    """
+    header, problems = examine(header_prefix(source), source.size)
+    count = 0
+    if header is not None:
+        count, problems = _read_to_end(source, header, problems, progress)
+    problems = [*source.problems, *problems]
+    if len(source.codecs) > 1:
+        problems.append(_compressed_twice(source.codecs))
+    if header is not None:
+        problems += name_problems(source.name, source.codecs, header)
+    found = max(0, count - header.data_offset) if header else 0
+    return Report(source.name, header, source.codecs, nbytes, found, problems)
+
+
+def _read_to_end(
+    source: Source, header: Header, problems: list[Problem], progress: Progress | None
+) -> tuple[int, list[Problem]]:
+    """Read all bytes, and judge the length that was really there.
+
+    Returns:
+        The number of bytes read, and the problems.
+    """
+    if isinstance(source, Spool):
+        source.limit = header.file_nbytes
+    sample = _sample(header)
+    count = 0
+    most = header.file_nbytes + EXCESS_NBYTES
+    try:
+        for piece in pieces(source):
+            if sample:
+                sample.take(piece, count)
+            count += len(piece)
+            if progress:
+                progress(min(count, header.file_nbytes), header.file_nbytes)
+            if count > most and isinstance(source, Spool):
+                break
+    except OSError as error:
+        return count, [*problems, _unreadable(error, count)]
+    if isinstance(source, Spool):
+        problems = examine(source.read_at(0, header.data_offset), count)[1]
+    elif count != source.size:
+        problems = [*problems, _changed(source.size, count)]
+    elif isinstance(source, LocalFile) and (now := os.fstat(source.fd).st_size) != count:
+        problems = [*problems, _changed(count, now)]
+    suspicion = sample.suspicion() if sample else None
+    return count, [*problems, suspicion] if suspicion else problems
+
+
+def _sample(header: Header) -> Any:
+    """What collects evidence about the byte order of the elements, where there can be any."""
+    if header.element.nbytes == 1 or header.dialect != "idx":
+        return None
+    from .suspicion import Sample
+
+    return Sample(header)
+
+
+def _unreadable(error: OSError, count: int) -> Problem:
+    return Problem(
+        "unreadable",
+        f"the system gives an error at byte {count:,}: {error.strerror or error}",
+        offset=count,
+        found=error.errno,
+        hint="the disk or the connection is failing: copy what is left, and look at it",
+    )
+
+
+def _changed(before: int | None, now: int) -> Problem:
+    return Problem(
+        "changed",
+        f"the file had {before:,} bytes and then {now:,}, while it was being read",
+        offset=min(before or 0, now),
+        found=now,
+        expected=before,
+        hint="another program is writing it: check again when that has finished",
+    )
+
+
+def _compressed_twice(codecs: tuple[str, ...]) -> Problem:
+    return Problem(
+        "compressed-twice",
+        f"compressed {len(codecs)} times: {' in '.join(reversed(codecs))}",
+        found=list(codecs),
+        expected=list(codecs[:1]),
+        hint="most readers take off one layer: `idx repair` leaves one",
+    )
+
+
+def unopened(name: str, error: IdxError) -> Report:
+    """The report over a file that could not be opened as anything."""
+    problem = Problem("unreadable", str(error.args[0]), hint=error.hint)
+    return Report(name, None, (), None, 0, [problem])
