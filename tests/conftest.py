@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays, basic_indices
 
 try:
     from compression import zstd  # Python 3.14
@@ -365,6 +367,96 @@ def places(tmp_path: Path) -> Any:
 def file_of(request: pytest.FixtureRequest, places: Places) -> Callable[[bytes], Any]:
     """Every kind of `file`, made of bytes."""
     return partial(KINDS[request.param], places)
+
+
+# Every key that NumPy understands, and many that it does not
+
+
+class Index:
+    """An integer that is none, but for `__index__`."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Index({self._value})"
+
+
+def _numbers(size: int) -> st.SearchStrategy[Any]:
+    """One part of a key, for an axis of this size; now and then it is out of bounds."""
+    inside = st.integers(-size, max(size - 1, 0))
+    shapes = st.one_of(array_shapes(max_dims=2, min_side=0, max_side=3), st.just((2,)))
+    as_array = arrays(st.sampled_from(("int64", "int8", ">i2")), shapes, elements=inside)
+    return st.one_of(
+        inside,
+        st.integers(-size - 1, size),
+        st.slices(size),
+        as_array,
+        as_array.map(lambda a: a.tolist()),
+        inside.map(np.int32),
+        inside.map(np.array),
+        inside.map(Index),
+        st.booleans().flatmap(lambda value: arrays(bool, (size,), fill=st.just(value))),
+    )
+
+
+_WITHOUT_AXIS = st.sampled_from(
+    (None, ..., True, False, np.True_, np.array(False), np.array(True), [True])
+)
+
+
+@st.composite
+def mixed_keys(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
+    """A tuple of parts of every kind, in any order."""
+    parts: list[Any] = []
+    axis = 0
+    while axis < len(shape) and draw(st.integers(0, 4)):
+        if draw(st.integers(0, 3)) == 0:
+            parts.append(draw(_WITHOUT_AXIS))
+        elif axis + 1 < len(shape) and draw(st.integers(0, 5)) == 0:
+            parts.append(draw(arrays(bool, shape[axis : axis + 2])))
+            axis += 2
+        else:
+            parts.append(draw(_numbers(shape[axis])))
+            axis += 1
+    parts += draw(st.lists(_WITHOUT_AXIS, max_size=1))
+    return tuple(parts)
+
+
+_WILD = st.sampled_from(
+    (
+        *(1.0, "a", b"a", [0.5], [1.0], ["a"], np.array([1.5]), (..., ...), (0, "a"), 1j),
+        *([[]], [[], []], ((),), np.array([]), np.zeros((2, 0), bool), [None], slice("a"), {}),
+        *(2**70, -(2**70), np.uint64(2**63), slice(2**70), slice(None, None, 0), slice(0.5, 2)),
+    )
+)
+
+
+def keys(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    """Keys for an array of this shape: basic, integers, masks, mixed, and wrong ones."""
+    masks = [arrays(bool, shape[:n]) for n in range(len(shape) + 1)]
+    wrong = [arrays(bool, (*shape[:-1], shape[-1] + 1))] if shape else []
+    return st.one_of(
+        basic_indices(shape, allow_newaxis=True, allow_ellipsis=True, max_dims=8),
+        *([_numbers(shape[0])] if shape else []),
+        mixed_keys(shape),
+        mixed_keys(shape),
+        mixed_keys((*shape, 2)),
+        *masks,
+        *wrong,
+        _WILD,
+    )
+
+
+def outcome(work: Callable[[], Any]) -> Any:
+    """What comes of it: the value, or the type of the error."""
+    try:
+        return work()
+    except (IndexError, TypeError, ValueError, OverflowError) as error:
+        return type(error)
 
 
 # Measuring

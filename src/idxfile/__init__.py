@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .array import IdxArray, open, read
     from .catalog.identity import Identity, identify
+    from .dataset import Dataset
     from .errors import (
         ChecksumError,
         FetchError,
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .header import Header, examine
+    from .pairs import open_dataset
     from .problems import PROBLEMS, Problem
     from .report.difference import Difference, diff
     from .report.facts import Info, info
     from .report.judgement import Report, check
     from .report.mending import Mending, repair
+    from .summary import Stats, stats
     from .viewer import sheet, show
     from .writer import IdxWriter, append, concat, create, encode, write
 
@@ -45,6 +48,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "array": ("IdxArray", "open", "read"),
     "catalog.identity": ("Identity", "identify"),
+    "dataset": ("Dataset",),
     "errors": (
         "ChecksumError",
         "FetchError",
@@ -58,11 +62,13 @@ _ROOMS = {
         "UnsupportedError",
     ),
     "header": ("Header", "examine"),
+    "pairs": ("open_dataset",),
     "problems": ("PROBLEMS", "Problem"),
     "report.facts": ("Info", "info"),
     "report.difference": ("Difference", "diff"),
     "report.judgement": ("Report", "check"),
     "report.mending": ("Mending", "repair"),
+    "summary": ("Stats", "stats"),
     "viewer": ("sheet", "show"),
     "writer": ("IdxWriter", "append", "concat", "create", "encode", "write"),
 }
@@ -73,6 +79,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "PROBLEMS",
     "ChecksumError",
+    "Dataset",
     "Difference",
     "FetchError",
     "FormatError",
@@ -88,6 +95,7 @@ __all__ = [
     "PairError",
     "Problem",
     "Report",
+    "Stats",
     "TrailingDataError",
     "TruncatedError",
     "UnsupportedError",
@@ -101,10 +109,12 @@ __all__ = [
     "identify",
     "info",
     "open",
+    "open_dataset",
     "read",
     "repair",
     "sheet",
     "show",
+    "stats",
     "write",
 ]
 

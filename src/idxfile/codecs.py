@@ -34,7 +34,7 @@ _XZ_MEMORY_NBYTES = 1 << 28
 igzip_lib: Any = None
 crc32: Callable[[Any, int], int] = zlib.crc32
 with contextlib.suppress(ImportError):  # the standard library stands behind it
-    from isal import igzip_lib, isal_zlib  # type: ignore[no-redef]
+    from isal import igzip_lib, isal_zlib
 
     crc32 = isal_zlib.crc32
 
@@ -222,7 +222,7 @@ def _zstd() -> Any:
 def _gz_encoder() -> Encoder:
     if igzip_lib is None:  # pragma: no cover
         return zlib.compressobj(level=6, wbits=31)
-    return isal_zlib.compressobj(level=1, wbits=31)  # type: ignore[no-any-return]
+    return isal_zlib.compressobj(level=1, wbits=31)
 
 
 def blocked_member(data: bytes | bytearray) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _READABLE = {np.dtype(row.name) for row in ELEMENT_TYPES}
 
 def as_bytes(array: Array) -> memoryview:
     """The bytes of a C-contiguous array, as they lie in memory."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def turn(target: Array, stored: np.dtype[Any]) -> None:
@@ -107,18 +107,23 @@ def stored_pieces(array: Array, stored: np.dtype[Any]) -> Iterator[memoryview]:
         if array.size:
             yield as_bytes(array)
         return
+    for piece in _in_order(array, stored, BLOCK_NBYTES // stored.itemsize):
+        if piece.size:
+            yield as_bytes(np.ascontiguousarray(piece))
+
+
+def _in_order(array: Array, dtype: np.dtype[Any], size: int) -> Iterator[Array]:
+    """All elements in C order, at most `size` at once, as `dtype`, which differs in order only."""
     pieces = np.nditer(
         array,
         flags=["external_loop", "buffered", "zerosize_ok"],
-        op_flags=[["readonly"]],
-        op_dtypes=[stored],
+        op_flags=["readonly"],
+        op_dtypes=dtype,
         order="C",
         casting="equiv",
-        buffersize=BLOCK_NBYTES // stored.itemsize,
+        buffersize=size,
     )
-    for piece in pieces:
-        if piece.size:
-            yield as_bytes(np.ascontiguousarray(piece))
+    return cast(Iterator[Array], iter(pieces))  # one operand comes bare, not in a tuple
 
 
 def fitted(values: Any, dtype: Any = None, cast: Cast = None) -> Array:
@@ -186,7 +191,7 @@ def idx_type_name(dtype: Any) -> str:
     Raises:
         UnsupportedError: for a type that IDX lacks.
     """
-    name = np.dtype(dtype).name
+    name: str = np.dtype(dtype).name
     if name not in IDX_TYPE_NAMES:
         raise UnsupportedError(
             f"IDX has no element type {name}",
@@ -215,26 +220,40 @@ def smallest_type(array: Array) -> str | None:
 
 def first_lossy(array: Array, dtype: np.dtype[Any]) -> tuple[int, ...] | None:
     """The index of the first value that changes when cast to `dtype`, or None."""
-    if np.can_cast(array.dtype, dtype, "safe"):
+    source = array.dtype
+    if np.can_cast(source, dtype, "safe") and not _rounds(source, dtype):
         return None
     start = 0
-    step = BLOCK_NBYTES // max(array.dtype.itemsize, dtype.itemsize)
-    pieces = np.nditer(
-        array, ["external_loop", "buffered", "zerosize_ok"], order="C", buffersize=step
-    )
-    for piece in pieces:
+    for piece in _in_order(array, source, BLOCK_NBYTES // max(source.itemsize, dtype.itemsize)):
         with np.errstate(all="ignore"):
             there = piece.astype(dtype)
-            # Values are compared in the wider type on both ways, so that 2**63 does not pass.
-            same = (there.astype(array.dtype) == piece) | ((piece != piece) & (there != there))
-        if dtype.kind in "iu":
-            limits = np.iinfo(dtype)
-            same &= (piece >= limits.min) & (piece <= limits.max)
+            same = (there.astype(source) == piece) | ((piece != piece) & (there != there))
+            # There and back again is not enough: beyond an integer type's range it may wrap.
+            if dtype.kind in "iu":
+                same &= _within(piece, dtype)
+            elif source.kind in "iu":
+                same &= _within(there, source)
         if not same.all():
             flat = start + int(np.flatnonzero(~same)[0])
             return tuple(int(n) for n in np.unravel_index(flat, array.shape))
         start += piece.size
     return None
+
+
+def _rounds(source: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy calls this cast safe and yet rounds: 2**53 + 1 is no float64."""
+    return source.kind in "iu" and source.itemsize == 8 and dtype.kind == "f"
+
+
+def _within(values: Array, integer: np.dtype[Any]) -> Array:
+    """Which values an integer type has room for.
+
+    The bound is the power of two behind the last one: a float holds the former, not the latter.
+    """
+    limits = np.iinfo(integer)
+    if values.dtype == np.float16:  # which has no room for the bounds themselves
+        values = values.astype(np.float32)
+    return cast(Array, (values >= limits.min) & (values < limits.max + 1))
 
 
 def _range_text(array: Array) -> str:

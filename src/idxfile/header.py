@@ -410,7 +410,7 @@ def _lush_order(prefix: bytes) -> ByteOrder | None:
         magic = int.from_bytes(prefix[:4], order)
         known = magic & 0xFF in _BY_LUSH or magic & 0xFF in _LUSH_REFUSED
         if magic & ~0xFF == _LUSH_MAGIC and known and len(prefix) >= 4:
-            return order  # type: ignore[return-value]
+            return order
     return None
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Literal, NamedTuple
 
-from .codecs import CODECS, codec_of_name
+from .codecs import CODECS, codec_named, codec_of_name
 from .errors import PairError
 from .header import ELEMENT_TYPES, Header
 from .problems import Problem
@@ -97,6 +97,47 @@ _TYPE_WORDS = {
     "float": "float32",
     "double": "float64",
 } | {row.name: row.name for row in ELEMENT_TYPES}
+
+_WORD_OF_TYPE = {
+    "uint8": "ubyte",
+    "int8": "byte",
+    "int16": "short",
+    "int32": "int",
+    "float32": "float",
+    "float64": "double",
+}
+
+SPLIT_WORDS: dict[str, tuple[str, ...]] = {
+    "train": ("train", "training"),
+    "test": ("test", "t10k", "testing"),
+    "validation": ("validation", "valid", "val", "dev"),
+}
+"""What the makers of data sets call the parts of one."""
+
+
+def split_of(shared: str) -> str | None:
+    """The split that a name says: train, test or validation; None where it says none."""
+    words = re.split(r"[^a-z0-9]+", shared.lower())
+    return next((split for split, names in SPLIT_WORDS.items() if set(names) & set(words)), None)
+
+
+def pair_names(
+    split: str, images: tuple[int, str], labels: tuple[int, str], codec: str | None
+) -> tuple[str, str]:
+    """The names of a pair as MNIST has them: `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`.
+
+    Args:
+        split: train, test …
+        images: the number of dimensions and the element type of the images.
+        labels: the same of the labels.
+        codec: the compression, whose suffix is added.
+    """
+    suffix = "" if codec is None else codec_named(codec).suffixes[0]
+    return (
+        f"{split}-images-idx{images[0]}-{_WORD_OF_TYPE[images[1]]}{suffix}",
+        f"{split}-labels-idx{labels[0]}-{_WORD_OF_TYPE[labels[1]]}{suffix}",
+    )
+
 
 _NAMED_SHAPE = re.compile(r"idx(\d{1,3})[-_.]([a-z]+\d*)", re.IGNORECASE)
 

@@ -37,22 +37,32 @@ class Selection:
         """Cut an assignment of `values` into assignments to at most `step` items each.
 
         A slice of items is cut; an index that is an array is as large as its own memory already.
+
+        Raises:
+            ValueError: for values that do not fit, before anything is given out.
         """
-        picked = self.key[self.axis] if self.key else None
-        basic = all(isinstance(k, (int, np.integer, slice)) or k in (None, ...) for k in self.key)
-        if len(self.items) <= step or not isinstance(picked, slice) or not basic:
+        picked = self.key[self.axis]
+        count = len(self.items)
+        if count <= step or not isinstance(picked, slice):
             yield self, values
             return
-        count = len(self.items)
-        # A view of one element that has the block's shape: it costs nothing and knows the result.
-        block = np.broadcast_to(np.zeros((), np.uint8), (count, *item_shape))
-        spread = np.broadcast_to(values, block[self.key].shape)
-        axis = sum(k is None for k in self.key[: self.axis])
+        one, two = (_result_shape(self.key, (n, *item_shape)) for n in (1, 2))
+        axis = next(n for n, length in enumerate(one) if two[n] != length)
+        shape = (*one[:axis], count, *one[axis + 1 :])
+        while values.ndim > len(shape) and values.shape[0] == 1:  # as NumPy does
+            values = values[0]
+        spread = np.broadcast_to(values, shape)
         for low in range(0, count, step):
             high = min(low + step, count)
             inside = slice(low, high) if picked.step is None else slice(count - high, count - low)
             part = spread[(*(slice(None),) * axis, inside)]
             yield Selection(self.items[low:high], self.key, self.axis), part
+
+
+def _result_shape(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of `array[key]` for an array of this shape, as NumPy finds it."""
+    result = np.broadcast_to(np.zeros((), np.uint8), shape)[key]
+    return tuple(result.shape)
 
 
 def select(key: Any, shape: tuple[int, ...]) -> Selection:
@@ -129,7 +139,7 @@ def _axis_of_dimension_0(parts: list[Any], ndim: int) -> int:
 def _mask_numbers(mask: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """The integer indices that mean the same as a boolean mask of the leading dimensions."""
     for axis, (found, expected) in enumerate(zip(mask.shape, shape, strict=False)):
-        if found != expected:
+        if found not in (0, expected):  # NumPy lets a side of 0 pass: such a mask picks nothing
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis}; "
                 f"size of axis is {expected} but size of corresponding boolean axis is {found}"
@@ -180,6 +190,6 @@ def spans(items: Items, gap: int, most: int) -> Iterator[tuple[int, int, slice, 
             start = int(items[low])
             end = int(np.searchsorted(items[low:high], start + most)) + low
             end = high if items[high - 1] - start == high - 1 - low else max(low + 1, end)
-            part = items[low:end]
-            yield start, int(part[-1]) + 1, slice(low, end), part - start
+            wanted = items[low:end]
+            yield start, int(wanted[-1]) + 1, slice(low, end), wanted - start
             low = end

@@ -127,9 +127,7 @@ SIGNATURES: tuple[Signature, ...] = (
         DOWNLOAD,
         (b"<!DO", b"<!do", b"<htm", b"<HTM", b"<hea", b"<HEA"),
     ),
-    Signature(
-        "an XML document", _begins(rb"(\xef\xbb\xbf)?\s*<\?xml", re.I), DOWNLOAD, (b"<?xm",)
-    ),
+    Signature("an XML document", _begins(rb"(\xef\xbb\xbf)?\s*<\?xml", re.I), DOWNLOAD, (b"<?xm",)),
     Signature("a TFRecord file", _tfrecord, CONVERT),
     Signature(
         "a JSON document",

@@ -275,3 +275,14 @@ class BlockedSink:
 
     def abort(self) -> None:
         self._outer.abort()
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a small file that is no IDX file, as atomically as any other."""
+    sink = open_sink(path, codec=None)
+    try:
+        sink.write(data)
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise

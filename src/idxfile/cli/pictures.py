@@ -9,7 +9,7 @@ import click
 
 from ..array import IdxArray, open
 from ..names import file_name, find_partner
-from ..sink import open_sink
+from ..sink import write_whole
 from .terms import file_argument, force_option, place, refuse_to_overwrite
 
 
@@ -53,18 +53,8 @@ def show_command(
             return
         refuse_to_overwrite(png, force)
         page = sheet(images, names, numbers, columns=columns, scale=scale or 2)
-        _save(png, page)
+        write_whole(png, page)
         click.echo(f"{png}: {len(page):,} bytes, of {images.header}", err=True)
-
-
-def _save(path: str, data: bytes) -> None:
-    sink = open_sink(path, codec=None)
-    try:
-        sink.write(data)
-        sink.commit()
-    except BaseException:
-        sink.abort()
-        raise
 
 
 def _labels_of(file: str) -> str | None:

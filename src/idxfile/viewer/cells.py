@@ -87,7 +87,7 @@ class Mode:
     inks: tuple[Ink, ...]
     """The characters that stand for two pixels where there is no colour."""
     bars: str
-    """The characters of a sparkline, from low to high."""
+    """The characters of a sparkline, from low to high; a full block would touch the line above."""
     ellipsis: str
     """What tells that a text was cut."""
 
@@ -151,10 +151,10 @@ class Mode:
 
 
 MODES = {
-    "truecolour": Mode(_truecolour, (), "▁▂▃▄▅▆▇█", "…"),
-    "256": Mode(_palette, (), "▁▂▃▄▅▆▇█", "…"),
-    "unicode": Mode(None, _BLOCKS, "▁▂▃▄▅▆▇█", "…"),
-    "ascii": Mode(None, _ASCII, "_.:-=+*#", "."),
+    "truecolour": Mode(_truecolour, (), "▁▂▃▄▅▆▇", "…"),
+    "256": Mode(_palette, (), "▁▂▃▄▅▆▇", "…"),
+    "unicode": Mode(None, _BLOCKS, "▁▂▃▄▅▆▇", "…"),
+    "ascii": Mode(None, _ASCII, "_.-=+*#", "."),
 }
 """What `colour` may say."""
 
@@ -170,7 +170,7 @@ def cells(text: str) -> int:
 
 
 def _cells_of(character: str) -> int:
-    if unicodedata.combining(character):
+    if unicodedata.category(character) in ("Mn", "Me"):  # marks on the character before
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,15 @@ from ..elements import Array
 from ..errors import UnsupportedError
 from . import font, png
 from .pixels import Window, as_pixels, enlarged, window_of
-from .tiles import Classes, Shelf, Tile
+from .tiles import CAPTION, Classes, Shelf, Tile
 
 __all__ = ["sheet"]
 
 FIRST = 100
 """How many tiles are drawn where nothing is said."""
 
-_MARGIN = 12
-_GAP = 8
-_LEADING = 3
-"""Pixels between a caption and its picture."""
-_CAPTION = 24
-"""Characters after which a caption is cut."""
+_MARGIN, _GAP, _LEADING = 12, 10, 3
+"""Pixels around the page, between neighbours, and between a caption and its picture."""
 
 
 def sheet(
@@ -67,7 +63,7 @@ def sheet(
         >>> import struct, numpy
         >>> page = sheet(numpy.zeros((6, 28, 28), "uint8"), labels=[5, 0, 4, 1, 9, 2])
         >>> struct.unpack(">II", page[16:24])  # width and height
-        (208, 166)
+        (212, 168)
     """
     if scale < 1 or (columns is not None and columns < 1):
         raise ValueError(f"scale and columns are at least 1, not {scale} and {columns}")
@@ -82,19 +78,31 @@ def sheet(
     tiles = list(shelf.mean() if mean else islice(shelf, FIRST if items is None else None))
     if window is None:
         window = window_of([tile.values for tile in tiles])
-    pictures = [enlarged(as_pixels(tile.values, window), scale) for tile in tiles]
-    captions = [_caption(tile) for tile in tiles]
-    if columns is None:
-        columns = _columns(len(tiles), shelf.slices)
-    return png.encode(_page(pictures, captions, columns, background))
+    unit = max(1, scale // 2)
+    high, wide, *colour = shelf.tile_shape
+    captions = [_caption(tile, unit) for tile in tiles]
+    pictures = (enlarged(as_pixels(tile.values, window), scale) for tile in tiles)
+    columns = min(columns or _about_square(len(tiles), shelf.slices), len(tiles))
+    rows = math.ceil(len(tiles) / columns) if tiles else 0
+    head = (font.HEIGHT + _LEADING) * unit if any(tile.label for tile in tiles) else 0
+    wide = max([wide * scale, *(caption.shape[1] for caption in captions)])
+    down, across = _places(rows, head + high * scale, unit), _places(columns, wide, unit)
+    page = np.full((down[-1], across[-1], *colour), background, np.uint8)
+    ink = 64 if background > 127 else 192
+    for (top, left), caption, picture in zip(
+        product(down[:-1], across[:-1]), captions, pictures, strict=False
+    ):
+        _region(page, top, left, caption)[caption] = ink
+        _region(page, top + head, left, picture)[...] = picture
+    return png.encode(page)
 
 
-def _caption(tile: Tile) -> Array:
-    cut = tile.label if len(tile.label) <= _CAPTION else tile.label[: _CAPTION - 3] + "..."
-    return font.drawn(cut)
+def _caption(tile: Tile, unit: int) -> Array:
+    cut = tile.label if len(tile.label) <= CAPTION else tile.label[: CAPTION - 3] + "..."
+    return enlarged(font.drawn(cut), unit)
 
 
-def _columns(count: int, slices: int) -> int:
+def _about_square(count: int, slices: int) -> int:
     """Side by side so many that the sheet is about square, and its last row about full."""
     if slices > 1:
         return slices * max(1, math.isqrt(count) // slices)
@@ -102,25 +110,13 @@ def _columns(count: int, slices: int) -> int:
     return min(range(side, max(side + 1, 2 * side - 1)), key=lambda n: (-count % n, n))
 
 
-def _page(pictures: list[Array], captions: list[Array], columns: int, background: int) -> Array:
-    """The sheet as pixels: a grid of equal cells, a caption above each picture."""
-    rows = math.ceil(len(pictures) / columns)
-    columns = min(columns, len(pictures))
-    height, width = (max((p.shape[axis] for p in pictures), default=0) for axis in (0, 1))
-    wide = max((caption.shape[1] for caption in captions), default=0)
-    head = font.HEIGHT + _LEADING if wide else 0
-    down, across = head + height + _GAP, max(width, wide) + _GAP
-    shape = (
-        2 * _MARGIN + max(0, rows * down - _GAP),
-        2 * _MARGIN + max(0, columns * across - _GAP),
-    )
-    colour = any(picture.ndim == 3 for picture in pictures)
-    page = np.full((*shape, 3) if colour else shape, background, np.uint8)
-    ink = 64 if background > 127 else 192
-    for number, (picture, caption) in enumerate(zip(pictures, captions, strict=True)):
-        row, column = divmod(number, columns)
-        top, left = _MARGIN + row * down, _MARGIN + column * across
-        page[top : top + caption.shape[0], left : left + caption.shape[1]][caption] = ink
-        top += head
-        page[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-    return page
+def _places(count: int, size: int, unit: int) -> list[int]:
+    """Where `count` neighbours of this size begin between two margins; last, where all ends."""
+    margin, step = _MARGIN * unit, size + _GAP * unit
+    end = 2 * margin + (count * step - _GAP * unit if count else 0)
+    return [*(margin + n * step for n in range(count)), end]
+
+
+def _region(page: Array, top: int, left: int, part: Array) -> Array:
+    """Where on the page a part lies, as a view."""
+    return page[top : top + part.shape[0], left : left + part.shape[1]]

@@ -70,7 +70,7 @@ def drawn(text: str) -> Array:
 
 
 def _glyph(character: str) -> Array:
-    number = min(ord(character) - ord(_FIRST), len(_BITS) - 1)
-    glyph: Array = _BITS[number].astype(bool)
+    number = ord(character) - ord(_FIRST)
+    glyph: Array = _BITS[number if 0 <= number < len(_BITS) else -1].astype(bool)
     inked = np.flatnonzero(glyph.any(axis=0))
     return glyph[:, inked[0] : inked[-1] + 1] if inked.size else glyph[:, :_SPACE]

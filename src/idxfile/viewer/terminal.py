@@ -17,7 +17,7 @@ import numpy as np
 
 from .cells import MODES, Mode, cells
 from .pixels import Window, area_mean, as_pixels, enlarged, spread, window_of
-from .tiles import Classes, Shelf, Tile, text
+from .tiles import CAPTION, Classes, Shelf, Tile, text
 
 __all__ = ["colour_mode", "show"]
 
@@ -216,8 +216,10 @@ def _pictures(
     down = max(1, round(high * across / wide)) if high and wide else 0
     rows = screen.rows((down + 1) // 2 + 2)
     tiles = screen.first(shelf, rows * screen.per_row(across, columns))
-    cell = min(max(across, screen.widest(tiles)), most)
+    cell = min(max(across, min(screen.widest(tiles), CAPTION)), most)
     per_row = screen.per_row(cell, columns)
+    if per_row > shelf.slices > 1:
+        per_row -= per_row % shelf.slices  # the slices of an item stay together
     tiles = tiles[: rows * per_row]
     reach = window or window_of([tile.values for tile in tiles])
     blank = " " * (cell - across)

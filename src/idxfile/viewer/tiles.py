@@ -19,7 +19,10 @@ from ..elements import Array
 from ..errors import PairError, printable
 from ..selection import in_bounds
 
-__all__ = ["Classes", "Shelf", "Tile", "text"]
+__all__ = ["CAPTION", "Classes", "Shelf", "Tile", "text"]
+
+CAPTION = 24
+"""A caption makes its tile wider up to so many characters; what is longer may be cut."""
 
 Classes = Sequence[str] | Mapping[int, str]
 """The names of the classes by their labels."""
@@ -54,7 +57,7 @@ class Shelf:
     def __init__(self, images: Any, labels: Any, items: Any, classes: Classes | None) -> None:
         self._images = images if hasattr(images, "shape") else np.asarray(images)
         self._labels = labels
-        self._classes = classes
+        self._classes = classes if isinstance(classes, Mapping) else dict(enumerate(classes or ()))
         shape: tuple[int, ...] = tuple(self._images.shape)
         self.items = _numbers(items, shape[0]) if shape else range(0)
         """The numbers of the items that are drawn."""
@@ -85,12 +88,10 @@ class Shelf:
 
     def class_name(self, label: Any) -> str:
         """The name of a class, or where there is none the label."""
-        if self._classes is not None:
-            try:
-                return printable(self._classes[operator.index(label)])
-            except (LookupError, TypeError):
-                pass
-        return text(label)
+        try:
+            return printable(self._classes[operator.index(label)])
+        except (KeyError, TypeError):
+            return text(label)
 
     def __iter__(self) -> Iterator[Tile]:
         for item in self.items:

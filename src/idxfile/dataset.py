@@ -1,0 +1,393 @@
+"""Images with their labels, as one thing that stays aligned through every operation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .array import IdxArray
+from .batching import Scale, Shuffle, batches, generator
+from .elements import Array, smallest_type
+from .errors import PairError
+from .items import Items
+from .names import pair_names
+from .sink import write_whole
+from .summary import Stats, stats
+from .writer import create, write
+
+__all__ = ["Dataset"]
+
+CLASSES_FILE = "classes.txt"
+
+
+class Dataset:
+    """Images with their labels. Made by `idxfile.open_dataset`, or of two arrays.
+
+    Every operation gives a new data set that is a view: the numbers of the items that are meant,
+    over files that stay where they are. Nothing is copied until asked for, and `save` streams.
+
+    Args:
+        images: an array-like with items along dimension 0: an IdxArray, an ndarray, `Items`.
+        labels: integers, one for each item; or a matrix whose column 0 is the class.
+        classes: the names of the classes by label; None where a label has no class.
+        columns: the names of the columns of a matrix of labels.
+        name: what it is called.
+        split: which part of it this is: train, test …
+
+    Example:
+        >>> import numpy as np
+        >>> from idxfile import Dataset
+        >>> ds = Dataset(np.array([[10], [20], [30]], "uint8"), np.array([1, 2, 1]))
+        >>> ones = ds.select(labels=[1])
+        >>> ones.images[...].tolist(), ones.labels.tolist()
+        ([[10], [30]], [1, 1])
+    """
+
+    def __init__(
+        self,
+        images: Any,
+        labels: Any,
+        *,
+        classes: Sequence[str | None] | None = None,
+        columns: Sequence[str] | None = None,
+        name: str | None = None,
+        split: str | None = None,
+    ) -> None:
+        if isinstance(images, Items):
+            self._images = images
+        else:
+            self._images = Items([images if isinstance(images, IdxArray) else np.asarray(images)])
+        self._table: Array = np.asarray(labels)
+        if self._table.ndim not in (1, 2) or self._table.dtype.kind not in "iu":
+            raise PairError(
+                f"labels are {self._table.dtype} of shape {self._table.shape}; "
+                "expected integers, a vector or a matrix",
+                found=list(self._table.shape),
+                hint="are images and labels the wrong way round?",
+            )
+        if len(self._images) != len(self._table):
+            raise PairError(
+                f"images: {len(self._images):,} items, labels: {len(self._table):,} items",
+                found=len(self._table),
+                expected=len(self._images),
+                hint="they come from different sets, or one of them was cut",
+            )
+        self.classes: tuple[str | None, ...] | None = None if classes is None else tuple(classes)
+        """The name of each class by its label, or None where nothing is known."""
+        self.columns: tuple[str, ...] | None = None if columns is None else tuple(columns)
+        """The names of the columns of a matrix of labels."""
+        self.name = name
+        """What the data set is called, or None."""
+        self.split = split
+        """Which part it is (train, test …), or None."""
+
+    @property
+    def images(self) -> Items:
+        """The images, an array-like `(items, rows, columns)`; read when asked."""
+        return self._images
+
+    @property
+    def labels(self) -> Array:
+        """The class of each item, `(items,)`; a view, native byte order."""
+        return self.table[:, 0]
+
+    @property
+    def table(self) -> Array:
+        """All that is known of each item, `(items, columns)`; column 0 is the class."""
+        return self._table.reshape(len(self._table), -1)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        parts = " ".join(part for part in (self.name, self.split) if part)
+        kinds = f", {len(self.classes)} classes" if self.classes else ""
+        return f"<Dataset{f' {parts}' if parts else ''}: {self._images!r}{kinds}>"
+
+    def __getitem__(self, key: Any) -> tuple[Any, Any]:
+        """An int gives `(image, label)`; a slice, integers or a mask a batch `(images, labels)`."""
+        if isinstance(key, tuple):
+            raise IndexError("a data set has one dimension: its items")
+        labels = self.labels[key]
+        if np.ndim(labels) == 0:
+            return self._images[key], int(labels)
+        return self._images[key], np.array(labels)
+
+    def __iter__(self) -> Iterator[tuple[Array, int]]:
+        yield from zip(self._images, self.labels.tolist(), strict=True)
+
+    # Batches
+
+    def batches(
+        self,
+        size: int,
+        *,
+        shuffle: Shuffle = False,
+        seed: int | None = None,
+        drop_last: bool = False,
+        scale: Scale = None,
+        dtype: Any = None,
+        out: Array | None = None,
+        start: int = 0,
+    ) -> Iterator[tuple[Array, Array]]:
+        """One pass over all items, a batch at once.
+
+        Args:
+            size: the items of a batch.
+            shuffle: True draws one random order of all items. "blocks" is for files larger than
+                memory: runs of 4 MiB are read in random order, and mixed 64 MiB at a time.
+            seed: where the random order begins; the same seed gives the same batches everywhere
+                (`numpy.random.Generator(PCG64(seed))`). None is another order each time.
+            drop_last: leave out a last batch that is not full.
+            scale: None gives the stored values; "unit" integers divided by their maximum (0 to 1
+                for uint8); a pair `(mean, std)` that and then normalised.
+            dtype: of the images given out; float32 for scaled ones.
+            out: an array that every batch of images is written into, to be used again and again:
+                `(size, *item_shape)`.
+            start: how many batches to pass over: with the seed, a pass is resumed where it was.
+
+        Yields:
+            `(images, labels)`; fresh arrays but for `out`.
+        """
+        return batches(
+            self._images,
+            self.labels,
+            size,
+            shuffle=shuffle,
+            seed=seed,
+            drop_last=drop_last,
+            scale=scale,
+            dtype=dtype,
+            out=out,
+            start=start,
+        )
+
+    # Selections: views
+
+    def select(
+        self,
+        *,
+        labels: Sequence[int | str] | int | str | None = None,
+        items: Any = None,
+        limit: int | None = None,
+        where: Callable[[Array, Array], Any] | None = None,
+    ) -> Dataset:
+        """The items that fit every condition, in their order.
+
+        Args:
+            labels: classes, by number or by name.
+            items: a slice, integers (in their order, repeated as they are), or a mask.
+            limit: at most so many, the first ones.
+            where: called with blocks `(images, labels)`; gives a mask of each.
+
+        Raises:
+            KeyError: for a class name that is not known.
+            IndexError: for items that are not there.
+        """
+        positions = np.arange(len(self))
+        if items is not None:
+            positions = np.atleast_1d(positions[items])
+        if labels is not None:
+            positions = positions[np.isin(self.labels[positions], self._class_numbers(labels))]
+        if where is not None:
+            positions = self._where(positions, where)
+        return self._choose(positions[:limit])
+
+    def shuffle(self, seed: int | None = None) -> Dataset:
+        """All items in a random order, which is that of `batches(shuffle=True, seed=seed)`."""
+        return self._choose(generator(seed).permutation(len(self)))
+
+    def random_split(
+        self, fractions: Sequence[float], *, seed: int | None = None, stratify: bool = False
+    ) -> list[Dataset]:
+        """Several data sets of random items that share none.
+
+        Args:
+            fractions: the part of each, together at most 1; what is over is left out.
+            seed: where the random order begins.
+            stratify: keep the share of every class in every part.
+
+        Returns:
+            A data set for each fraction, its items in random order. Sizes are rounded so that
+            they add up.
+        """
+        if not fractions or min(fractions) < 0 or sum(fractions) > 1 + 1e-9:
+            raise ValueError(f"fractions are 0 or more and together at most 1, not {fractions}")
+        random = generator(seed)
+        groups = [np.arange(len(self))]
+        if stratify:
+            groups = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
+        parts: list[list[Array]] = [[] for _ in fractions]
+        for group in groups:
+            order = random.permutation(group)
+            bounds = np.round(np.cumsum([0.0, *fractions]) * len(group)).astype(int)
+            for part, low, high in zip(parts, bounds, bounds[1:], strict=False):
+                part.append(order[low:high])
+        mixed = (np.concatenate(part) for part in parts)
+        return [self._choose(random.permutation(part) if stratify else part) for part in mixed]
+
+    def merge(self, *others: Dataset) -> Dataset:
+        """These items and then those of the others.
+
+        Raises:
+            PairError: for items of another type or shape, or other classes.
+        """
+        for other in others:
+            if other.classes is not None and self.classes not in (None, other.classes):
+                raise PairError(
+                    f"the classes differ: {self.classes} and {other.classes}",
+                    hint="relabel one of them first",
+                )
+            if self._table.shape[1:] != other._table.shape[1:]:
+                raise PairError("labels of different columns make no one table")
+        try:
+            images = self._images.join(*(other._images for other in others))
+        except ValueError as error:
+            raise PairError(str(error)) from None
+        known = next((ds.classes for ds in (self, *others) if ds.classes is not None), None)
+        table = np.concatenate([ds._table for ds in (self, *others)])
+        return self._with(images, table, classes=known)
+
+    def relabel(
+        self,
+        mapping: Mapping[int, int] | Sequence[int],
+        *,
+        classes: Sequence[str | None] | None = None,
+    ) -> Dataset:
+        """The same items with other labels.
+
+        Args:
+            mapping: the new label for each old one; labels that are not in it stay. Or a new label
+                for each item.
+            classes: the names of the new classes.
+        """
+        table = self._table.astype(np.int64)
+        column = table if table.ndim == 1 else table[:, 0]
+        if isinstance(mapping, Mapping):
+            old = self.labels
+            for label, new in mapping.items():
+                column[old == label] = new
+        else:
+            if len(mapping) != len(self):
+                raise PairError(f"{len(mapping):,} labels for {len(self):,} items")
+            column[...] = np.asarray(mapping)
+        changed = self._with(self._images, table)
+        changed.classes = None if classes is None else tuple(classes)
+        return changed
+
+    def transpose(self) -> Dataset:
+        """The same items with rows and columns exchanged."""
+        return self._with(self._images.transpose(), self._table)
+
+    # Results
+
+    def stats(self) -> Stats:
+        """The statistics of the images, in one pass."""
+        return stats(self._images)
+
+    def class_counts(self) -> dict[int, int]:
+        """How many items each label has, by ascending label; named classes without any are 0."""
+        counts = {n: 0 for n, name in enumerate(self.classes or ()) if name is not None}
+        labels, found = np.unique(self.labels, return_counts=True)
+        counts.update(zip(labels.tolist(), found.tolist(), strict=True))
+        return dict(sorted(counts.items()))
+
+    def class_name(self, label: int) -> str:
+        """The name of a class, or its number where none is known."""
+        if self.classes is not None and 0 <= label < len(self.classes):
+            return self.classes[label] or str(label)
+        return str(label)
+
+    def save(
+        self, folder: str | os.PathLike[str], *, codec: str | None = None, blocked: bool = False
+    ) -> tuple[str, str]:
+        """Write the pair as IDX files into a folder, streaming: constant memory, each file atomic.
+
+        The names are MNIST's: `train-images-idx3-ubyte` and `train-labels-idx1-ubyte`, after the
+        split, with the codec's suffix. Class names go to `classes.txt`, a line for each label.
+
+        Args:
+            folder: made if need be.
+            codec: gz, bz2, xz, zst, or None for raw.
+            blocked: gz only: many small members, for random access.
+
+        Returns:
+            The paths of images and labels.
+        """
+        path = os.fsdecode(folder)
+        os.makedirs(path, exist_ok=True)
+        table = self._table.astype(smallest_type(self._table) or "int32", copy=False)
+        images_name, labels_name = (
+            os.path.join(path, name)
+            for name in pair_names(
+                self.split or "train",
+                (self._images.ndim, self._images.dtype.name),
+                (table.ndim, table.dtype.name),
+                codec,
+            )
+        )
+        writer = create(
+            images_name,
+            dtype=self._images.dtype,
+            item_shape=self._images.item_shape,
+            count=len(self),
+            codec=codec,
+            blocked=blocked,
+        )
+        with writer:
+            for block in self._images.blocks():
+                writer.append(block)
+        write(labels_name, table, cast="safe", codec=codec, blocked=blocked)
+        if self.classes is not None:
+            _write_classes(os.path.join(path, CLASSES_FILE), self.classes)
+        return images_name, labels_name
+
+    # Inside
+
+    def _with(
+        self, images: Items, table: Array, classes: Sequence[str | None] | None = None
+    ) -> Dataset:
+        return Dataset(
+            images,
+            table,
+            classes=self.classes if classes is None else classes,
+            columns=self.columns,
+            name=self.name,
+            split=self.split,
+        )
+
+    def _choose(self, positions: Array) -> Dataset:
+        return self._with(self._images.choose(positions), self._table[positions])
+
+    def _class_numbers(self, labels: Any) -> list[int]:
+        wanted = [labels] if isinstance(labels, (str, int, np.integer)) else list(labels)
+        names = {name: number for number, name in enumerate(self.classes or ()) if name is not None}
+        return [names[label] if isinstance(label, str) else int(label) for label in wanted]
+
+    def _where(self, positions: Array, where: Callable[[Array, Array], Any]) -> Array:
+        step = max(1, (1 << 23) // max(1, self._images.item_nbytes))
+        masks: list[Array] = [np.empty(0, bool)]
+        for start in range(0, len(positions), step):
+            part = positions[start : start + step]
+            masks.append(np.asarray(where(self._images.take(part), self.labels[part]), bool))
+        chosen: Array = positions[np.concatenate(masks)]
+        return chosen
+
+
+def _write_classes(path: str, classes: Sequence[str | None]) -> None:
+    bad = next((name for name in classes if name and "\n" in name), None)
+    if bad is not None:
+        raise ValueError(f"a class name is one line, not {bad!r}")
+    write_whole(path, "".join(f"{name or ''}\n" for name in classes).encode())
+
+
+def read_classes(folder: str) -> tuple[str | None, ...] | None:
+    """The class names that lie beside a pair, a line for each label; None without the file."""
+    try:
+        with open(os.path.join(folder, CLASSES_FILE), encoding="utf-8") as file:
+            return tuple(line.rstrip("\n") or None for line in file)
+    except FileNotFoundError:
+        return None
