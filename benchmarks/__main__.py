@@ -20,12 +20,12 @@ import numpy as np
 import idxfile
 
 from . import report
-from .cases import CASES
+from .cases import CASES, Case
 from .files import Files
 from .harness import NotMeasuredError, Row, heading, missing, render
-from .memory import MEMORY_CASES
+from .memory import MEMORY_CASES, MemoryCase
 
-ALL_CASES = (*CASES, *MEMORY_CASES)
+ALL_CASES: tuple[Case | MemoryCase, ...] = (*CASES, *MEMORY_CASES)
 GROUPS = (*dict.fromkeys(case.group for case in ALL_CASES), "report")
 
 
@@ -51,6 +51,7 @@ def machine() -> dict[str, object]:
         "numpy": np.__version__,
         "system": f"{platform.system()} {platform.machine()}",
         "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
     }
 
 
@@ -79,11 +80,14 @@ def main() -> None:
         return
     groups = options.groups or list(GROUPS)
     facts = machine()
-    print(", ".join(f"{name} {value}" for name, value in facts.items()), end="\n\n")
+    print(", ".join(f"{name} {value}" for name, value in facts.items()))
+    if os.getloadavg()[0] > 0.25 * (os.cpu_count() or 1):
+        print("The machine is busy: what uses several processors is measured too slow.")
+    print()
+    rows: list[Row] = []
     table = {}
     with tempfile.TemporaryDirectory(prefix="idxfile-bench-", dir=options.folder) as folder:
         files = Files(folder)
-        rows = []
         if set(groups) - {"report"}:
             print(heading())
             rows = list(measured(groups, files))
@@ -97,7 +101,8 @@ def main() -> None:
         for row in missed:
             print(f"missed: {row.work} against {row.rival}: {row.ratio:.2f}, not {row.target:.2f}")
     if options.json:
-        found = {"machine": facts, "rows": [asdict(row) for row in rows], "report": table}
+        told = [{**asdict(row), "ratio": row.ratio, "verdict": row.verdict} for row in rows]
+        found = {"machine": facts, "rows": told, "report": table}
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
 

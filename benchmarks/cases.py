@@ -17,7 +17,7 @@ import idxfile
 
 from . import rivals
 from .files import Files
-from .harness import NotMeasuredError, Row, Run, compare, interleave
+from .harness import NotMeasuredError, Row, Run, interleave
 
 Ready = Callable[[Files], Run]
 """Prepares all that is not to be timed and returns what is."""
@@ -44,7 +44,7 @@ class Case:
         """Time both in turn."""
         times = interleave((self.ours(files), self.theirs(files)))
         ours, theirs = ([seconds / self.calls for seconds in side] for side in times)
-        return [compare(self.group, self.work, ours, self.rival, theirs, self.target)]
+        return [Row(self.group, self.work, self.rival, ours, theirs, self.target)]
 
 
 # What is prepared, and what is run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -21,23 +21,31 @@ class NotMeasuredError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A measured line of the table. Amounts are seconds or bytes for one call."""
+    """A measured line of the table: seconds (or bytes) for one call, pair by pair."""
 
     group: str
     work: str
-    ours: float
-    ours_min: float
     rival: str
-    theirs: float
-    theirs_min: float
-    ratio: float
-    ratio_low: float
-    """A quarter of the pairs lies below."""
-    ratio_high: float
-    """A quarter of the pairs lies above."""
+    ours: list[float]
+    theirs: list[float]
     target: float | None = None
     """The ratio to reach."""
     unit: str = "s"
+
+    @property
+    def ratios(self) -> tuple[float, float, float]:
+        """The ratios of the pairs: a quarter lies below, half, three quarters.
+
+        Pairs are compared, and not medians, because what disturbs one run disturbs its neighbour.
+        """
+        ratios = [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+        return low, middle, high
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios."""
+        return self.ratios[1]
 
     @property
     def verdict(self) -> str:
@@ -56,9 +64,8 @@ def timed(run: Run) -> float:
     return seconds
 
 
-def interleave(contestants: Iterable[Run], seconds: float = SECONDS) -> list[list[float]]:
+def interleave(contestants: Sequence[Run], seconds: float = SECONDS) -> list[list[float]]:
     """The seconds of each contestant, warm, measured in turn (A B A B …)."""
-    contestants = list(contestants)
     for run in contestants:
         run()
     samples: list[list[float]] = [[] for _ in contestants]
@@ -71,95 +78,54 @@ def interleave(contestants: Iterable[Run], seconds: float = SECONDS) -> list[lis
     return samples
 
 
-def compare(
-    group: str,
-    work: str,
-    ours: list[float],
-    rival: str,
-    theirs: list[float],
-    target: float | None = None,
-    unit: str = "s",
-) -> Row:
-    """A row from amounts that were measured in pairs.
-
-    The ratio is the median of the ratios of the pairs: what disturbs one of a pair disturbs the
-    other as well.
-    """
-    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    return Row(
-        group,
-        work,
-        statistics.median(ours),
-        min(ours),
-        rival,
-        statistics.median(theirs),
-        min(theirs),
-        middle,
-        low,
-        high,
-        target,
-        unit,
-    )
+_UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
 
 
 def amount(value: float, unit: str = "s") -> str:
     """A time or a size for people, three digits long."""
     if unit == "bytes":
         return f"{value / 2**20:.1f} MiB"
-    name, factor = next(
-        ((name, factor) for name, factor in _UNITS if value * factor >= 1), _UNITS[-1]
-    )
-    return f"{_digits(value * factor)} {name}"
-
-
-_UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
-
-
-def _digits(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    name, factor = next((pair for pair in _UNITS if value * pair[1] >= 1), _UNITS[-1])
+    number = value * factor
+    return f"{number:.{0 if number >= 100 else 1 if number >= 10 else 2}f} {name}"
 
 
 HEADINGS = ("work", "idxfile", "min", "other", "its time", "min", "ratio", "half within", "target")
 _WIDTHS = (36, 9, 9, 33, 9, 9, 5, 11, 14)
+_WORDS = (0, 3)
+"""The columns that stand on the left; the others are numbers."""
 
 
-def line(cells: Iterable[str], widths: Iterable[int] = _WIDTHS) -> str:
-    """One line of a Markdown table: the first and fourth cell are words, the others numbers."""
-    padded = (
-        cell.ljust(width) if at in (0, 3) else cell.rjust(width)
-        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
+def line(cells: Iterable[str]) -> str:
+    """One line of a Markdown table."""
+    columns = enumerate(zip(cells, _WIDTHS, strict=True))
+    padded = (f"{cell:{'<' if at in _WORDS else '>'}{width}}" for at, (cell, width) in columns)
     return f"| {' | '.join(padded)} |"
 
 
 def heading() -> str:
     """The head of the table."""
-    rule = ("-" * width if at in (0, 3) else f"{'':-<{width - 1}}:" for at, width in _COLUMNS)
-    return f"{line(HEADINGS)}\n| {' | '.join(rule)} |"
-
-
-_COLUMNS = tuple(enumerate(_WIDTHS))
+    rule = line(
+        ("-" if at in _WORDS else ":").rjust(width, "-") for at, width in enumerate(_WIDTHS)
+    )
+    return f"{line(HEADINGS)}\n{rule}"
 
 
 def render(row: Row) -> str:
     """A row as a line of the table."""
+    low, ratio, high = row.ratios
+    ours, ours_min, theirs, theirs_min = (
+        amount(measure(side), row.unit)
+        for side in (row.ours, row.theirs)
+        for measure in (statistics.median, min)
+    )
+    spread = f"{low:.2f}–{high:.2f}"
     target = "" if row.target is None else f"≤ {row.target:.2f} {row.verdict}"
     return line(
-        (
-            row.work,
-            amount(row.ours, row.unit),
-            amount(row.ours_min, row.unit),
-            row.rival,
-            amount(row.theirs, row.unit),
-            amount(row.theirs_min, row.unit),
-            f"{row.ratio:.2f}",
-            f"{row.ratio_low:.2f}–{row.ratio_high:.2f}",
-            target,
-        )
+        (row.work, ours, ours_min, row.rival, theirs, theirs_min, f"{ratio:.2f}", spread, target)
     )
 
 
 def missing(work: str, rival: str, reason: str) -> str:
     """A line of the table for what could not be measured."""
-    return f"| {work:{_WIDTHS[0]}} | not measured, against {rival}: {reason} |"
+    return line((work, "–", "–", rival, "–", "–", "–", "–", "not measured")) + f" {reason}"

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from .files import Files
-from .harness import NotMeasuredError, Row, compare
+from .harness import NotMeasuredError, Row
 
 _ROUNDS = 3
 _MIB = 1 << 20
@@ -64,8 +64,8 @@ class MemoryCase:
         allowed = [float(files.values(self.dtype).nbytes + packed + self.slack)] * _ROUNDS
         terms = f"data {'+ compressed ' if packed else ''}+ {self.slack // _MIB} MiB"
         return [
-            compare(self.group, self.work, ours, terms, allowed, 1.0, unit="bytes"),
-            compare(self.group, self.work, ours, self.rival, theirs, unit="bytes"),
+            Row(self.group, self.work, terms, ours, allowed, 1.0, unit="bytes"),
+            Row(self.group, self.work, self.rival, ours, theirs, unit="bytes"),
         ]
 
 

@@ -1,3 +1,5 @@
+"""The wing `viewer/` as a whole: its rooms are small and share the decoder and widths below."""
+
 import re
 import struct
 import unicodedata
@@ -85,8 +87,8 @@ def test_floats_with_their_whole_range_and_none(name):
     none = np.array([np.nan, np.inf, -np.inf], name)
     assert spread([none]) == (0, 0)
     assert as_pixels(none, spread([none])).tolist() == [0, 255, 0]
-    tiny = np.finfo(name).smallest_subnormal
-    assert as_pixels(np.array([0, 1, 2], name), (0, float(tiny))).tolist()[1:] == [255, 255]
+    tiny = float(np.finfo(name).tiny)
+    assert as_pixels(np.array([0, tiny, top], name), (0, tiny)).tolist() == [0, 255, 255]
 
 
 def test_a_window_cuts_inverts_and_may_be_of_one_value():
@@ -181,9 +183,8 @@ def test_a_sheet_is_about_square(count, columns):
 def test_sheet_draws_the_first_hundred_or_what_is_asked_for():
     images = np.arange(300, dtype=np.uint8)[:, None, None] + np.zeros((1, 1), np.uint8)
     assert set(np.unique(decoded(sheet(images, background=200)))) == {*range(100), 200}
-    assert decoded(sheet(images, items=slice(None), scale=1)).shape == (24 + 18 * 11 - 10,) * 2 or (
-        True
-    )
+    every = decoded(sheet(images[:256], items=slice(None), background=0))
+    assert set(np.unique(every)) == set(range(256))
     for items in (7, [7], slice(7, 8), np.arange(300) == 7, -293):
         assert set(np.unique(decoded(sheet(images, items=items)))) == {7, 255}
     with pytest.raises(IndexError):
@@ -310,29 +311,33 @@ def test_colour_pictures():
 def test_without_colour_a_cell_is_what_looks_most_like_its_pixels():
     picture = np.array([[[0, 255, 0, 255, 64, 128, 190], [0, 0, 255, 255, 64, 128, 190]]], "u1")
     assert show(picture, colour="unicode") == "0\n ▀▄█░▒▓"
-    assert show(picture, colour="ascii") == "0\n \"_@:+#"
+    assert show(picture, colour="ascii") == '0\n "_@:+#'
     assert show(picture[:, :1, :4], colour="unicode") == "0\n ▀ ▀"
 
 
 def test_captions_are_aligned_with_their_pictures():
     images = np.full((5, 2, 6), 255, np.uint8)
-    text = show(images, [3, "cat", "ねこ", "a long name", ""], width=40, colour="unicode")
-    assert text == (
+    assert show(images, [3, "cat", "ねこ", "a long name", ""], width=46, colour="unicode") == (
         "0: 3            1: cat          2: ねこ\n"
         "██████          ██████          ██████\n"
         "\n"
         "3: a long name  4\n"
         "██████          ██████"
-    ) or bare(text)
-    lines = text.split("\n")
-    assert [m.start() for m in re.finditer("█{6}", lines[1])] == [0, 16]
+    )
+    assert show(images[:3], [3, "cat", "ねこ"], width=14, columns=2, colour="unicode") == (
+        "0: 3    1: cat\n██████  ██████\n\n2: ね…\n██████"
+    )
 
 
 def test_class_names_stand_for_labels():
-    kwargs = {"colour": "ascii", "classes": ["zero", "one"]}
-    assert show(np.zeros((3, 1, 9), "u1"), [1, 0, 2], **kwargs) == "0: one    1: zero   2: 2"
-    assert show(np.zeros((1, 1, 9), "u1"), [-1], **kwargs) == "0: -1"
-    assert show(np.zeros((1, 1, 9), "u1"), ["one"], **kwargs) == "0: one"
+    def caption(labels, classes):
+        images = np.zeros((len(labels), 0, 9))
+        return show(images, labels, colour="ascii", classes=classes)
+
+    assert caption([1, 0, 2], ["zero", "one"]) == "0: one     1: zero    2: 2"
+    assert caption(np.array([1, 4], "u1"), {4: "four"}) == "0: 1       1: four"
+    assert caption([-1], ["zero", "one"]) == "0: -1"
+    assert caption(["one", 1.5], ["zero"]) == "0: one     1: 1.5"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -348,22 +353,26 @@ def test_ascii_is_ascii():
     assert show(digits(3, (50,)), colour="ascii").isascii()
 
 
+SHAPES = [
+    *[(), (0,), (40,), (0, 9), (7, 0), (7, 5), (7, 300)],
+    *[(0, 28, 28), (2, 0, 5), (2, 5, 0), (7, 28, 28), (2, 60, 90), (2, 1, 300), (2, 300, 1)],
+    *[(2, 0, 3, 4), (3, 2, 5, 5), (3, 9, 8, 3)],
+]
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("width", [1, 2, 3, 5, 17, 80, 200])
-@pytest.mark.parametrize(
-    "shape",
-    [(), (40,), (7, 5), (7, 300), (7, 0), (7, 28, 28), (3, 100, 90), (3, 9, 8, 3), (3, 2, 5, 5)]
-    + [(2, 1, 300), (2, 300, 1), (2, 0, 5), (2, 5, 0), (2, 0, 3, 4), (0, 28, 28), (0,), (0, 9)],
-)
-def test_no_line_is_wider_than_asked_nor_bleeds(mode, width, shape):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_line_is_wider_than_asked_nor_bleeds(mode, shape):
     images = np.random.default_rng(0).normal(size=shape).astype("float32")
     names = ["ねこ" * 9, "a", "é" * 50, "", "T-shirt/top", "x y", "9"]
     labels = [names[n % 7] for n in range(shape[0])] if shape else None
-    for kwargs in ({}, {"columns": 3}, {"scale": 2}, {"items": slice(None)}):
-        for line in show(images, labels, width=width, colour=mode, **kwargs).split("\n"):
-            assert width_of(line) <= width
-            assert line == line.rstrip(" ")
-            assert ESC not in line or line.endswith(f"{ESC}0m")
+    for width in (1, 3, 5, 17, 80, 200):
+        for kwargs in ({}, {"columns": 3}, {"scale": 2}, {"items": slice(None)}):
+            for line in show(images, labels, width=width, colour=mode, **kwargs).split("\n"):
+                assert width_of(line) <= width
+                assert line == line.rstrip(" ")
+                codes = re.findall(r"\x1b\[([0-9;]*)m", line)
+                assert not codes or codes[-1] == "0"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -405,20 +414,20 @@ def test_the_height_limits_only_what_was_not_asked_for():
     volumes = digits(9, (4, 5, 5))
     text = show(volumes, height=5, width=80, colour="ascii")
     assert text.split()[:5] == ["0[0]", "0[1]", "0[2]", "0[3]", "1[0]"]
-    assert text.endswith("6 more")
+    assert text.endswith("\n\n7 more")
 
 
 def test_numbers_stand_in_rows():
     text = show(np.arange(9, 15) * 7, width=20, colour="ascii")
     assert text == " 0   1   2   3   4\n63  70  77  84  91\n\n 5\n98"
     assert show(np.array([1.5, np.nan, -np.inf], "f4"), colour="ascii") == (
-        "  0    1     2\n1.5  nan  -inf"
+        "   0     1     2\n 1.5   nan  -inf"
     )
     assert show(np.array([5, 0], "u1"), colour="256") == (
         f"{ESC}2m0{ESC}0m  {ESC}2m1{ESC}0m\n{ESC}1m5{ESC}0m  {ESC}1m0{ESC}0m"
     )
     assert show(np.array(42, "i4")) == "42"
-    assert show(idxfile.open(bytes.fromhex("0000080007"))) == "7" or True
+    assert show(idxfile.open(bytes.fromhex("0000080007"))) == "7"
 
 
 def test_short_vectors_are_numbers_and_long_ones_sparklines():
@@ -432,7 +441,7 @@ def test_short_vectors_are_numbers_and_long_ones_sparklines():
     assert show([line, line[::-1]], colour="unicode") == (
         "0  ▁▁▁   ▃▃▃▄▄▄▅▅▅▆▆▆▇▇▇\n1  ▇▇▇▆▆▆▅▅▅▄▄▄▃▃▃   ▁▁▁"
     )
-    assert show([line], colour="ascii") == "0  ___   --===+++***####" or True
+    assert show([line], colour="ascii") == "0  ___   ---===+++***###"
 
 
 def test_many_numbers_of_different_length_keep_their_captions_aligned():

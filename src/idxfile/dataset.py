@@ -97,7 +97,7 @@ class Dataset:
     @property
     def table(self) -> Array:
         """All that is known of each item, `(items, columns)`; column 0 is the class."""
-        return self._table.reshape(len(self._table), -1)
+        return self._table if self._table.ndim == 2 else self._table[:, np.newaxis]
 
     def __len__(self) -> int:
         return len(self._table)
@@ -317,18 +317,9 @@ class Dataset:
         Returns:
             The paths of images and labels.
         """
-        path = os.fsdecode(folder)
-        os.makedirs(path, exist_ok=True)
-        table = self._table.astype(smallest_type(self._table) or "int32", copy=False)
-        images_name, labels_name = (
-            os.path.join(path, name)
-            for name in pair_names(
-                self.split or "train",
-                (self._images.ndim, self._images.dtype.name),
-                (table.ndim, table.dtype.name),
-                codec,
-            )
-        )
+        os.makedirs(folder, exist_ok=True)
+        images_name, labels_name = self.saved_names(folder, codec=codec)
+        table = self._saved_table()
         writer = create(
             images_name,
             dtype=self._images.dtype,
@@ -342,10 +333,28 @@ class Dataset:
                 writer.append(block)
         write(labels_name, table, cast="safe", codec=codec, blocked=blocked)
         if self.classes is not None:
-            _write_classes(os.path.join(path, CLASSES_FILE), self.classes)
+            _write_classes(os.path.join(os.fsdecode(folder), CLASSES_FILE), self.classes)
         return images_name, labels_name
 
+    def saved_names(
+        self, folder: str | os.PathLike[str], *, codec: str | None = None
+    ) -> tuple[str, str]:
+        """The paths that `save` would write."""
+        table = self._saved_table()
+        images, labels = pair_names(
+            self.split or "train",
+            (self._images.ndim, self._images.dtype.name),
+            (table.ndim, table.dtype.name),
+            codec,
+        )
+        path = os.fsdecode(folder)
+        return os.path.join(path, images), os.path.join(path, labels)
+
     # Inside
+
+    def _saved_table(self) -> Array:
+        """The labels in the smallest type that holds them all."""
+        return self._table.astype(smallest_type(self._table) or self._table.dtype, copy=False)
 
     def _with(
         self, images: Items, table: Array, classes: Sequence[str | None] | None = None

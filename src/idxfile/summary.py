@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .array import DEFAULT_BLOCK_NBYTES, IdxArray, open
-from .elements import Array
+from .elements import Array, as_bytes
 
 __all__ = ["Stats", "stats"]
 
@@ -151,9 +151,12 @@ def _of_counts(shape: tuple[int, ...], counts: Array) -> Stats:
 def _of_blocks(shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Any) -> Stats:
     """Two passes: range and moments, then the histogram over the range."""
     whole = dtype.kind in "iu"
+    # The squares of float64 leave its own range: where there is a wider type, it holds them.
+    wide = np.longdouble if dtype.name == "float64" else np.float64
     count = zeros = not_finite = 0
     total: Any = 0 if whole else 0.0
-    mean = deviation = 0.0
+    mean: Any = wide(0)
+    deviation: Any = wide(0)
     low: Any = None
     high: Any = None
     for block in blocks():
@@ -167,24 +170,18 @@ def _of_blocks(shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Any) -> Sta
         # Blocks are joined by their means and deviations (Chan, Golub and LeVeque, 1979): sums
         # of squares of large values would lose the digits that matter.
         size = values.size
-        block_mean = float(values.mean(dtype=np.float64))
+        block_mean = values.mean(dtype=wide)
         gap = block_mean - mean
-        deviation += float(values.var(dtype=np.float64)) * size + gap * gap * count * size / (
-            count + size
-        )
+        deviation += values.var(dtype=wide) * size + gap * gap * count * size / (count + size)
         mean += gap * size / (count + size)
         count += size
         zeros += size - int(np.count_nonzero(values))
-        total += int(values.sum(dtype=np.int64)) if whole else float(values.sum(dtype=np.float64))
+        total += int(values.sum(dtype=np.int64)) if whole else float(values.sum(dtype=wide))
         low = values.min() if low is None else min(low, values.min())
         high = values.max() if high is None else max(high, values.max())
     histogram = np.zeros(BINS, np.int64)
-    if count:
-        for block in blocks():
-            values = block.reshape(-1).astype(np.float64)
-            histogram += np.histogram(
-                values[np.isfinite(values)], bins=BINS, range=(float(low), float(high))
-            )[0]
+    for block in blocks() if count else ():
+        histogram += _histogram(block.reshape(-1), low, high)
     return Stats(
         tuple(shape),
         dtype.name,
@@ -194,7 +191,36 @@ def _of_blocks(shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Any) -> Sta
         None if low is None else low.item(),
         None if high is None else high.item(),
         total,
-        mean if count else None,
-        math.sqrt(deviation / count) if count else None,
+        float(mean) if count else None,
+        float(np.sqrt(deviation / count)) if count else None,
         tuple(histogram.tolist()),
     )
+
+
+def _histogram(values: Array, low: Any, high: Any) -> Array:
+    """Counts in equal bins. Halves are taken first: the range of float64 itself has no width."""
+    start, width = float(low) / 2, float(high) / 2 - float(low) / 2
+    halves = values.astype(np.float64) / 2
+    halves = halves[np.isfinite(halves)]
+    places = (halves - start) / width * BINS if width else np.zeros(halves.size)
+    return np.bincount(np.minimum(places.astype(np.intp), BINS - 1), minlength=BINS)
+
+
+def duplicate_items(array: Any, *others: Any) -> int:
+    """How many items of an array equal an item before them, or one of the other arrays.
+
+    Items are compared by a 128-bit digest of their bytes.
+    """
+    from hashlib import blake2b
+
+    def digests(items: Any) -> Any:
+        for block in items.blocks():
+            rows = np.ascontiguousarray(block).reshape(len(block), -1)
+            yield from (blake2b(as_bytes(row), digest_size=16).digest() for row in rows)
+
+    seen = {digest for other in others for digest in digests(other)}
+    found = 0
+    for digest in digests(array):
+        found += digest in seen
+        seen.add(digest)
+    return found

@@ -53,6 +53,15 @@ COMMANDS: dict[str, Command] = {
         Command("repair", "judgement", "repair", "Make a right file of a wrong one."),
         Command("diff", "judgement", "diff", "Compare two files by value; exit 1 if they differ."),
         Command("identify", "identity", "identify", "Say what files, or magic numbers, are."),
+        Command(
+            "stats", "selection", "stats", "Summarise data: counts by class, mean, std, range."
+        ),
+        Command(
+            "select", "selection", "Dataset.select", "Write some items of a pair as a new one."
+        ),
+        Command(
+            "split", "selection", "Dataset.random_split", "Split a pair at random into several."
+        ),
         Command("append", "joining", "append", "Add the items of files to the end of a file."),
         Command("concat", "joining", "concat", "Write the items of many files into one."),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from typing import Any
 
-from ..header import Header, examine
+from ..header import Header, examine, swapped_header
 from ..names import name_problems
 from ..problems import Problem
 from ..source import Source, header_prefix, open_source
@@ -76,8 +77,7 @@ def info(file: Any) -> Info:
     """
     source = open_source(file, mmap=False)
     try:
-        header, problems = examine(header_prefix(source), source.size)
-        problems = [*source.problems, *problems]
+        header, problems = make_out(source, source.size)
         if header is None:
             raise next(p for p in problems if p.level == "error").error(source.name)
         stored = getattr(getattr(source, "stream", None), "stored_name", None)
@@ -89,12 +89,33 @@ def info(file: Any) -> Info:
         source.close()
 
 
+def make_out(source: Source, size: int | None) -> tuple[Header | None, list[Problem]]:
+    """What the judge finds in a source, and a header that is turned around as what it means.
+
+    Args:
+        source: what `open_source` gave.
+        size: its bytes, as far as they are known by now.
+    """
+    prefix = header_prefix(source)
+    header, problems = examine(prefix, size)
+    if any(problem.code == "swapped-header" for problem in problems):
+        header = swapped_header(prefix, size)
+    if any(problem.level == "error" for problem in source.problems):
+        # Where a stream breaks off, it is no fault of the header that it is short.
+        problems = [p for p in problems if p.code not in ("empty", "short-header")]
+    return header, [*source.problems, *problems]
+
+
 def outer_nbytes(file: Any, source: Source) -> int | None:
     """The bytes of the file as it lies there, before any decompression."""
+    if isinstance(file, (str, os.PathLike)):
+        status = os.stat(file)
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
     if not source.codecs:
         return source.size
-    if isinstance(file, (str, os.PathLike)):
-        return os.stat(file).st_size
-    if hasattr(file, "read"):
-        return None
-    return memoryview(file).nbytes
+    return None if hasattr(file, "read") else memoryview(file).nbytes
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words: `1 byte`, `1,234 bytes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

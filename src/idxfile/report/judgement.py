@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import IdxError
-from ..header import Header, examine
+from ..errors import FormatError
+from ..header import Header
 from ..names import name_problems
 from ..problems import Problem
-from ..source import LocalFile, Source, Spool, header_prefix, open_source, pieces
-from .facts import header_facts, outer_nbytes
+from ..source import LocalFile, Source, Spool, open_source, pieces
+from .facts import header_facts, make_out, outer_nbytes
 
 __all__ = ["Report", "check"]
 
@@ -25,8 +25,8 @@ Progress = Callable[[int, int], None]
 """Called with the bytes done and the bytes in all."""
 
 EXCESS_NBYTES = 1 << 26
-"""So far `check` counts what stands behind the last element of a compressed file: 64 MiB. Beyond,
-a small file could keep it busy for years."""
+"""So far `check` reads behind the last element: 64 MiB. Beyond, a small compressed file, or one
+that grows while it is read, could keep it busy for years."""
 
 
 @dataclass(frozen=True)
@@ -82,69 +82,42 @@ def check(file: Any, *, progress: Progress | None = None) -> Report:
         >>> report.ok, [(p.code, p.offset) for p in report.problems]
         (False, [('trailing-data', 9)])
     """
-    source = open_source(file, mmap=False)
+    return check_far(file, EXCESS_NBYTES, progress)
+
+
+def check_far(file: Any, excess: int | None, progress: Progress | None = None) -> Report:
+    """`check`, which reads `excess` bytes behind the last element, or all there are."""
     try:
-        return judge(source, outer_nbytes(file, source), progress)
+        source = open_source(file, mmap=False)
+    except FormatError as error:
+        return unopened(error.file or "", error)
+    try:
+        return _judge(source, outer_nbytes(file, source), excess, progress)
     finally:
         source.close()
 
 
-def judge(source: Source, nbytes: int | None, progress: Progress | None = None) -> Report:
-    """The report over an open source, which is used up by it.
-
-    Args:
-        source: what `open_source` gave.
-        nbytes: the bytes of the file as it lies there.
-        progress: as for `check`.
-    """
-    header, problems = examine(header_prefix(source), source.size)
+def _judge(
+    source: Source, nbytes: int | None, excess: int | None, progress: Progress | None
+) -> Report:
+    header, problems = make_out(source, source.size)
     count = 0
     if header is not None:
-        count, problems = _read_to_end(source, header, problems, progress)
-    problems = [*source.problems, *problems]
+        count, found = _read_to_end(source, header, excess, progress)
+        if source.size is None:  # only now is it known how much there was
+            header, problems = make_out(source, count)
+        problems = [*problems, *found]
+    if excess is not None and header is not None and count == header.file_nbytes + excess:
+        problems = [_at_least(p) if p.code == "trailing-data" else p for p in problems]
     if len(source.codecs) > 1:
         problems.append(_compressed_twice(source.codecs))
     if header is not None:
         problems += name_problems(source.name, source.codecs, header)
-    found = max(0, count - header.data_offset) if header else 0
-    return Report(source.name, header, source.codecs, nbytes, found, problems)
+    found_nbytes = max(0, count - header.data_offset) if header else 0
+    return Report(source.name, header, source.codecs, nbytes, found_nbytes, problems)
 
 
-def _read_to_end(
-    source: Source, header: Header, problems: list[Problem], progress: Progress | None
-) -> tuple[int, list[Problem]]:
-    """Read all bytes, and judge the length that was really there.
-
-    Returns:
-        The number of bytes read, and the problems.
-    """
-    if isinstance(source, Spool):
-        source.limit = header.file_nbytes
-    sample = _sample(header)
-    count = 0
-    most = header.file_nbytes + EXCESS_NBYTES
-    try:
-        for piece in pieces(source):
-            if sample:
-                sample.take(piece, count)
-            count += len(piece)
-            if progress:
-                progress(min(count, header.file_nbytes), header.file_nbytes)
-            if count > most and isinstance(source, Spool):
-                break
-    except OSError as error:
-        return count, [*problems, _unreadable(error, count)]
-    if isinstance(source, Spool):
-        problems = examine(source.read_at(0, header.data_offset), count)[1]
-    elif count != source.size:
-        problems = [*problems, _changed(source.size, count)]
-    elif isinstance(source, LocalFile) and (now := os.fstat(source.fd).st_size) != count:
-        problems = [*problems, _changed(count, now)]
-    suspicion = sample.suspicion() if sample else None
-    return count, [*problems, suspicion] if suspicion else problems
-
-
-def _sample(header: Header) -> Any:
+XXXdef _sample(header: Header) -> Any:
     """What collects evidence about the byte order of the elements, where there can be any."""
     if header.element.nbytes == 1 or header.dialect != "idx":
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -88,10 +89,13 @@ def area_mean(pixels: Array, rows: int, columns: int) -> Array:
 def _mean_rows(values: Array, count: int) -> Array:
     """`count` rows, each the mean of as many old ones as it covers, parts of rows in part."""
     old = len(values)
-    result = np.empty((count, *values.shape[1:]))
+    flat = values.reshape(old, math.prod(values.shape[1:]))
+    result = np.empty((count, flat.shape[1]))
     for row in range(count):
         start, stop = row * old / count, (row + 1) * old / count
-        whole = np.arange(int(start), int(np.ceil(stop)))
-        weights = np.minimum(whole + 1, stop) - np.maximum(whole, start)
-        result[row] = np.tensordot(weights / weights.sum(), values[whole[0] : whole[-1] + 1], 1)
-    return result
+        first, last = int(start), math.ceil(stop)
+        weights = np.ones(last - first)
+        weights[0] -= start - first
+        weights[-1] -= last - stop
+        result[row] = weights @ flat[first:last] / (stop - start)
+    return result.reshape(count, *values.shape[1:])

@@ -185,7 +185,7 @@ def _vectors(shelf: Shelf, screen: _Screen, window: Window | None) -> tuple[list
     tiles = screen.first(shelf, screen.rows(1) - 1 or 1)
     digits = max((len(tile.number) for tile in tiles), default=0)
     tiles = [replace(tile, number=tile.number.rjust(digits)) for tile in tiles]
-    head = min(screen.widest(tiles), max(0, screen.width - _GAP) // 2)
+    head = min(screen.widest(tiles), CAPTION, max(0, screen.width - _GAP) // 2)
     gap = " " * _GAP * bool(head)
     room = screen.width - head - len(gap)
     bodies = _columns_of_numbers(tiles, room) if shelf.tile_shape[0] <= _FEW else None

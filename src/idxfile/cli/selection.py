@@ -1,0 +1,216 @@
+"""`idx stats`, `idx select` and `idx split`: data sets summarised and taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..dataset import Dataset
+from ..pairs import open_dataset
+from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
+
+split_option = click.option("--split", help="train, test, or a word of the files' names.")
+name_option = click.option(
+    "--name", help="Words of the files' names, where there are several sets."
+)
+labels_file_option = click.option(
+    "--labels-file", type=click.Path(), help="The labels, where their name does not say so."
+)
+codec_option = click.option(
+    "--codec", type=click.Choice(["gz", "bz2", "xz", "zst"]), help="Compression; none by default."
+)
+
+
+def open_place(place: str, labels_file: str | None, split: str | None, name: str | None) -> Dataset:
+    """The data set that the words of a command mean."""
+    if labels_file is not None:
+        return open_dataset((place, labels_file), split=split, name=name)
+    return open_dataset(place, split=split, name=name)
+
+
+@click.command("stats")
+@click.argument("place", type=click.Path())
+@split_option
+@name_option
+@labels_file_option
+@click.option("--duplicates", is_flag=True, help="Count equal images, also in the other split.")
+@json_option
+def stats_command(
+    place: str,
+    split: str | None,
+    name: str | None,
+    labels_file: str | None,
+    duplicates: bool,
+    as_json: bool,
+) -> None:
+    """Summarise PLACE, a folder with a pair, a pair's file, or one IDX file.
+
+    Counts by class, range, mean and standard deviation, ready to paste into a normalisation.
+    """
+    from ..summary import duplicate_items, stats
+
+    ds = _dataset_or_none(place, labels_file, split, name)
+    summary = stats(place if ds is None else ds.images)
+    facts: dict[str, Any] = summary.as_dict()
+    if ds is not None:
+        facts["class_counts"] = {ds.class_name(n): count for n, count in ds.class_counts().items()}
+        if duplicates:
+            facts["duplicate_items"] = duplicate_items(ds.images)
+    if as_json:
+        print_json(facts)
+        return
+    rows = [
+        ("shape", " × ".join(map(str, summary.shape)) or "scalar"),
+        ("type", summary.dtype),
+        ("range", f"{summary.minimum} to {summary.maximum}"),
+        ("mean", _number(summary.mean)),
+        ("std", _number(summary.std)),
+        ("zeros", f"{summary.zeros:,} of {summary.count:,}"),
+    ]
+    if summary.not_finite:
+        rows.append(("not finite", f"{summary.not_finite:,}"))
+    if summary.dtype == "uint8" and summary.unit_mean is not None:
+        pair = f"({summary.unit_mean:.4f}, {summary.unit_std:.4f})"
+        rows.append(("normalisation", f"scale={pair}, of values from 0 to 1"))
+    if "duplicate_items" in facts:
+        rows.append(("duplicates", f"{facts['duplicate_items']:,} items equal an earlier one"))
+    click.echo("\n".join(table(rows)))
+    if ds is not None:
+        click.echo("\n".join(_bars(facts["class_counts"])))
+
+
+def _dataset_or_none(
+    place: str, labels_file: str | None, split: str | None, name: str | None
+) -> Dataset | None:
+    """The data set of a place, or None where it is a single file without labels beside it."""
+    import os
+
+    from ..names import find_partner
+
+    single = labels_file is None and os.path.isfile(place) and not place.endswith(".zip")
+    if single and find_partner(place) is None:
+        return None
+    return open_place(place, labels_file, split, name)
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"
+
+
+def _bars(counts: dict[str, int], width: int = 40) -> list[str]:
+    """A bar for each class, as long as its share of the largest."""
+    most = max(counts.values(), default=0) or 1
+    rows = [
+        (name, f"{count:,}", "█" * round(width * count / most) or ("▏" if count else ""))
+        for name, count in counts.items()
+    ]
+    return list(table([("class", "items", ""), *rows], right=(1,)))
+
+
+@click.command("select")
+@click.argument("place", type=click.Path())
+@click.argument("out", type=click.Path())
+@split_option
+@name_option
+@labels_file_option
+@click.option("--labels", help="Classes to keep, by number or name: 3,7.")
+@click.option("--items", "item_words", help="Items to keep: a slice 100:200, or numbers 1,5,9.")
+@click.option("--limit", type=click.IntRange(0), help="At most so many items, the first ones.")
+@click.option("--shuffle", is_flag=True, help="In random order; before --limit.")
+@click.option("--seed", type=int, help="Where the random order begins.")
+@click.option("--transpose", is_flag=True, help="Exchange the rows and columns of every item.")
+@codec_option
+@force_option
+def select_command(
+    place: str,
+    out: str,
+    split: str | None,
+    name: str | None,
+    labels_file: str | None,
+    labels: str | None,
+    item_words: str | None,
+    limit: int | None,
+    shuffle: bool,
+    seed: int | None,
+    transpose: bool,
+    codec: str | None,
+    force: bool,
+) -> None:
+    """Write some items of PLACE, with their labels, as a new pair into the folder OUT."""
+    ds = open_place(place, labels_file, split, name)
+    ds = ds.select(labels=_classes(labels), items=_items(item_words))
+    if shuffle:
+        ds = ds.shuffle(seed)
+    ds = ds.select(limit=limit)
+    _save(ds.transpose() if transpose else ds, out, codec, force)
+
+
+@click.command("split")
+@click.argument("place", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option("--fractions", default="0.9,0.1", show_default=True, help="The part of each.")
+@click.option("--names", default="train,test", show_default=True, help="What each is called.")
+@click.option("--seed", type=int, help="Where the random order begins.")
+@click.option("--stratify", is_flag=True, help="Keep the share of every class.")
+@split_option
+@name_option
+@labels_file_option
+@codec_option
+@force_option
+def split_command(
+    place: str,
+    out: str,
+    fractions: str,
+    names: str,
+    seed: int | None,
+    stratify: bool,
+    split: str | None,
+    name: str | None,
+    labels_file: str | None,
+    codec: str | None,
+    force: bool,
+) -> None:
+    """Split PLACE at random into several pairs, all written into the folder OUT."""
+    parts = _list_of(float, fractions, "--fractions")
+    called = [word.strip() for word in names.split(",")]
+    if len(parts) != len(called) or len(set(called)) != len(called):
+        raise click.UsageError("--names needs a name of its own for each of --fractions")
+    ds = open_place(place, labels_file, split, name)
+    for part, word in zip(
+        ds.random_split(parts, seed=seed, stratify=stratify), called, strict=True
+    ):
+        part.split = word
+        _save(part, out, codec, force)
+
+
+def _save(ds: Dataset, out: str, codec: str | None, force: bool) -> None:
+    for path in ds.saved_names(out, codec=codec):
+        refuse_to_overwrite(path, force)
+    images, labels = ds.save(out, codec=codec)
+    click.echo(f"{images}, {labels}: {len(ds):,} items", err=True)
+
+
+def _classes(words: str | None) -> list[int | str] | None:
+    if words is None:
+        return None
+    names = (word.strip() for word in words.split(","))
+    return [int(word) if word.lstrip("-").isdecimal() else word for word in names]
+
+
+def _items(words: str | None) -> Any:
+    if words is None:
+        return None
+    if ":" in words:
+        try:
+            return slice(*(int(part) if part else None for part in words.split(":")))
+        except (ValueError, TypeError):
+            raise click.UsageError(f"--items {words!r} is no slice") from None
+    return _list_of(int, words, "--items")
+
+
+def _list_of(kind: Any, words: str, option: str) -> list[Any]:
+    try:
+        return [kind(word) for word in words.split(",")]
+    except ValueError:
+        raise click.UsageError(f"{option} {words!r} is no list of numbers") from None

@@ -1,0 +1,66 @@
+"""Statistics in one pass equal NumPy's over the whole array."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import idxfile
+from idxfile.summary import duplicate_items, stats
+
+TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from(TYPES))
+def test_equal_to_numpy(data, dtype):
+    bounded = {"min_value": -1e6, "max_value": 1e6} if dtype.startswith("f") else {}
+    elements = npst.from_dtype(np.dtype(dtype), **bounded)
+    array = data.draw(npst.arrays(dtype, npst.array_shapes(min_side=0), elements=elements))
+    s = stats(idxfile.encode(array))
+    assert s.shape == array.shape
+    assert s.zeros == array.size - np.count_nonzero(array)
+    assert sum(s.histogram) == array.size == s.count
+    if array.size:
+        assert (s.minimum, s.maximum) == (array.min(), array.max())
+        assert s.mean == pytest.approx(array.mean(dtype="float64"), rel=1e-9, abs=1e-9)
+        assert s.std == pytest.approx(array.std(dtype="float64"), rel=1e-6, abs=1e-6)
+    else:
+        assert (s.minimum, s.mean, s.std) == (None, None, None)
+
+
+def test_blocks_are_joined_without_losing_digits(monkeypatch):
+    array = np.random.default_rng(0).normal(1e6, 1, 100_000)
+    monkeypatch.setattr("idxfile.summary.DEFAULT_BLOCK_NBYTES", 1000)
+    s = stats(array)
+    assert s.mean == pytest.approx(array.mean(), rel=1e-14)
+    assert s.std == pytest.approx(array.std(), rel=1e-9)
+
+
+def test_what_is_no_number_is_counted_apart():
+    s = stats(np.array([1.0, np.nan, np.inf, -np.inf, 3.0]))
+    assert (s.count, s.not_finite, s.mean, s.maximum) == (2, 3, 2.0, 3.0)
+
+
+def test_the_widest_range():
+    s = stats(np.array([np.finfo("f8").min, 0.0, np.finfo("f8").max]))
+    assert s.mean == 0
+    assert s.histogram[0] == s.histogram[-1] == 1
+    assert s.histogram[32] == 1
+
+
+def test_uint8_is_exact():
+    array = np.full((100, 1000), 255, "uint8")
+    array[0, 0] = 254
+    s = stats(array)
+    assert s.total == 255 * 100_000 - 1
+    assert s.histogram[254:] == (1, 99_999)
+    assert s.unit_mean == s.mean / 255
+
+
+def test_duplicates():
+    x = idxfile.open(idxfile.encode(np.array([[1, 2], [3, 4], [1, 2], [1, 2]], "uint8")))
+    y = idxfile.open(idxfile.encode(np.array([[3, 4]], "uint8")))
+    assert duplicate_items(x) == 2
+    assert duplicate_items(x, y) == 3
