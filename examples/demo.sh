@@ -18,7 +18,7 @@ run idx check $mnist/train-images-idx3-ubyte.gz $mnist/train-labels-idx1-ubyte.g
   $mnist/t10k-images-idx3-ubyte.gz $mnist/t10k-labels-idx1-ubyte.gz
 
 step "Digits with their labels, in the terminal"
-run idx show $mnist/train-images-idx3-ubyte.gz 0:4 --width 80
+run idx show $mnist/train-images-idx3-ubyte.gz 0:10 --columns 5 --width 80
 
 step "A contact sheet"
 run idx show $mnist/train-images-idx3-ubyte.gz 0:100 --png demo/digits.png

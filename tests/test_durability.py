@@ -374,6 +374,16 @@ def test_no_room(case, shortage, tmp_path):
         np.testing.assert_array_equal(idxfile.read(path), OLD[:2])
 
 
+@each_case
+def test_a_system_that_writes_less_than_asked(case, tmp_path, monkeypatch):
+    """`pwrite` may take a part, near a limit or after a signal: the rest is written behind it."""
+    pwrite = os.pwrite
+    path = case.lay(tmp_path)
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: pwrite(fd, data[:65_521], at))
+    case.run(path)
+    assert path.read_bytes() == rehearse(case).new
+
+
 # Several at once
 
 

@@ -47,8 +47,16 @@ def show_command(
         names = stack.enter_context(open(partner)) if partner else None
         numbers = _numbers(items, images)
         if png is None:
-            width = width or shutil.get_terminal_size().columns
-            text = show(images, names, numbers, width=width, columns=columns, scale=scale or 1)
+            screen = shutil.get_terminal_size()
+            text = show(
+                images,
+                names,
+                numbers,
+                width=width or screen.columns,
+                height=max(1, screen.lines - 2),
+                columns=columns,
+                scale=scale or 1,
+            )
             click.echo(text, color=True)
             return
         refuse_to_overwrite(png, force)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import FormatError
+from ..errors import FormatError, IdxError
 from ..header import Header
 from ..names import name_problems
 from ..problems import Problem
@@ -41,7 +41,7 @@ class Report:
     file_nbytes: int | None
     """Bytes of the file as it lies there; None for a stream."""
     data_nbytes: int
-    """Bytes of the decompressed file behind its header that were read."""
+    """Bytes of the decompressed file behind its header, as far as they were counted."""
     problems: list[Problem] = field(default_factory=list)
     """Everything found, the most telling first."""
 
@@ -86,7 +86,7 @@ def check(file: Any, *, progress: Progress | None = None) -> Report:
 
 
 def check_far(file: Any, excess: int | None, progress: Progress | None = None) -> Report:
-    """`check`, which reads `excess` bytes behind the last element, or all there are."""
+    """`check`, which reads so many bytes behind the last element; None: as many as there are."""
     try:
         source = open_source(file, mmap=False)
     except FormatError as error:
@@ -103,27 +103,83 @@ def _judge(
     header, problems = make_out(source, source.size)
     count = 0
     if header is not None:
-        count, found = _read_to_end(source, header, excess, progress)
-        if source.size is None:  # only now is it known how much there was
-            header, problems = make_out(source, count)
-        problems = [*problems, *found]
-    if excess is not None and header is not None and count == header.file_nbytes + excess:
-        problems = [_at_least(p) if p.code == "trailing-data" else p for p in problems]
+        reading = _Reading(header, excess)
+        try:
+            reading.run(source, progress)
+        except OSError as error:
+            problems.append(_unreadable(error, reading.count))
+        else:
+            header, problems = reading.judge(source, problems)
+        count = reading.count
     if len(source.codecs) > 1:
         problems.append(_compressed_twice(source.codecs))
     if header is not None:
         problems += name_problems(source.name, source.codecs, header)
-    found_nbytes = max(0, count - header.data_offset) if header else 0
-    return Report(source.name, header, source.codecs, nbytes, found_nbytes, problems)
+    found = max(0, count - header.data_offset) if header else 0
+    return Report(source.name, header, source.codecs, nbytes, found, problems)
 
 
-XXXdef _sample(header: Header) -> Any:
+class _Reading:
+    """One pass over the bytes of a source, in constant memory."""
+
+    def __init__(self, header: Header, excess: int | None) -> None:
+        self.count = 0
+        """Bytes read so far."""
+        self._header = header
+        self._most = None if excess is None else header.file_nbytes + excess
+        self._stopped = False
+        self._sample = _sample(header)
+
+    def run(self, source: Source, progress: Progress | None) -> None:
+        """Read to the end, or as far behind the last element as was allowed."""
+        promised = self._header.file_nbytes
+        if isinstance(source, Spool):
+            source.limit = promised
+        for piece in pieces(source):
+            if self._sample:
+                self._sample.take(piece, self.count)
+            self.count += len(piece)
+            if progress:
+                progress(min(self.count, promised), promised)
+            if self._most is not None and self.count > self._most:
+                self._stopped = True
+                self.count = self._most
+                break
+
+    def judge(self, source: Source, problems: list[Problem]) -> tuple[Header | None, list[Problem]]:
+        """The header and all problems, now that it is known how many bytes there are.
+
+        Args:
+            source: the source, read.
+            problems: what was found before it was read.
+        """
+        header: Header | None = self._header
+        if isinstance(source, Spool):
+            header, problems = make_out(source, self.count)
+            if self._stopped:
+                problems = [_over(p) if p.code == "trailing-data" else p for p in problems]
+        elif self._stopped:
+            self.count = source.size or self.count
+        elif self.count != source.size:
+            problems.append(_changed(source.size, self.count))
+        elif isinstance(source, LocalFile) and (now := os.fstat(source.fd).st_size) != self.count:
+            problems.append(_changed(self.count, now))
+        suspicion = self._sample.suspicion() if self._sample else None
+        return header, [*problems, suspicion] if suspicion else problems
+
+
+def _sample(header: Header) -> Any:
     """What collects evidence about the byte order of the elements, where there can be any."""
     if header.element.nbytes == 1 or header.dialect != "idx":
         return None
     from .suspicion import Sample
 
     return Sample(header)
+
+
+def _over(problem: Problem) -> Problem:
+    """The finding of bytes that were not all counted."""
+    return replace(problem, message=f"over {problem.message}")
 
 
 def _unreadable(error: OSError, count: int) -> Problem:
@@ -157,7 +213,10 @@ def _compressed_twice(codecs: tuple[str, ...]) -> Problem:
     )
 
 
-def unopened(name: str, error: IdxError) -> Report:
+def unopened(name: str, error: IdxError | OSError) -> Report:
     """The report over a file that could not be opened as anything."""
-    problem = Problem("unreadable", str(error.args[0]), hint=error.hint)
+    if isinstance(error, IdxError):
+        problem = Problem("unreadable", str(error.args[0]), hint=error.hint)
+    else:
+        problem = Problem("unreadable", error.strerror or str(error), found=error.errno)
     return Report(name, None, (), None, 0, [problem])

@@ -9,24 +9,26 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..elements import Array, as_bytes, turn
-from ..errors import FormatError, UnsupportedError
-from ..header import ByteOrder, Header, swapped_header
+from ..codecs import codec_of_name
+from ..elements import as_bytes
+from ..errors import FormatError, IdxError, UnsupportedError
+from ..header import MAX_ARRAY_NDIM, Header
 from ..problems import Problem
-from ..source import InOrder, header_prefix, open_source
-from ..writer import create, write
-from .judgement import Report, check
+from ..sink import open_sink
+from ..source import InOrder, open_source
+from .facts import counted
+from .judgement import EXCESS_NBYTES, Report, check, check_far
 
 __all__ = ["Mending", "repair"]
 
 BLOCK_NBYTES = 1 << 23
-_CUT = ("truncated", "stream-truncated", "stream-damaged", "stream-checksum")
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,6 @@ class Mending:
         }
 
 
-@dataclass
-class _Plan:
-    """What will be written, and why it differs from what is there."""
-
-    header: Header
-    done: list[str]
-
-
 def repair(
     src: Any,
     dst: Any = None,
@@ -84,7 +78,8 @@ def repair(
 
     Args:
         src: the wrong file: a path, or bytes-like data.
-        dst: the path to write; None mends in place and keeps the wrong file as `NAME.bak`.
+        dst: the path to write; None mends in place and keeps the wrong file as `NAME.bak`, or
+            leaves it alone where there is nothing to mend.
         swap_data: turn the bytes of each element, too: for data that look little-endian.
         take_trailing: take whole items that stand behind the declared ones, as an interrupted
             append leaves them, instead of trimming them off.
@@ -105,139 +100,175 @@ def repair(
         >>> out = os.path.join(tempfile.mkdtemp(), "mended.idx")
         >>> mending = idxfile.repair(bytes.fromhex("00000801 00000001 070a"), out)
         >>> mending.done, mending.after.ok, idxfile.read(out).tolist()
-        (['trimmed 1 byte after the data'], True, [7])
+        (['trimmed 1 byte after the data at offset 9'], True, [7])
     """
-    is_path = isinstance(src, (str, os.PathLike))
-    if not is_path and (dst is None or hasattr(src, "read")):
-        raise TypeError("repair needs a path, or bytes-like data and a path to write to")
-    before = check(src)
-    plan = _plan(src, before, take_trailing=take_trailing, salvage=salvage)
-    if swap_data:
-        order: ByteOrder = "big" if plan.header.byteorder == "little" else "little"
-        plan.header = replace(plan.header, byteorder=order)
-        if plan.header.element.nbytes > 1:
-            plan.done.append(f"took the elements as {order}-endian")
+    target = _target(src, dst)
+    before = check_far(src, None if take_trailing else EXCESS_NBYTES)
+    there, right, done = _right_header(before, take_trailing=take_trailing, salvage=salvage)
+    if swap_data and there.element.nbytes > 1:
+        there = replace(there, byteorder="big" if there.byteorder == "little" else "little")
+        done.append(f"took the elements as {there.byteorder}-endian")
     if transpose:
-        if plan.header.ndim < 3:
-            raise UnsupportedError(
-                "only items of two dimensions or more can be transposed", file=before.file
-            )
-        plan.done.append("exchanged the rows and columns of every item")
-    target = os.fsdecode(src if dst is None else dst)
+        right = _transposed(right, before.file)
+        done.append("exchanged the rows and columns of every item")
+    codecs = _codecs(target, codec)
+    if codecs != before.codecs:
+        was, now = ("+".join(names) or "raw" for names in (before.codecs, codecs))
+        done.append(f"compression: {was} before, {now} now")
+    if dst is None and not done:
+        return Mending(before.file, target, done, before, before)
     with _backup(target) if dst is None else contextlib.nullcontext() as backup:
-        _write(src, target, plan.header, transpose, codec)
-    after = check(target)
-    _tell_codecs(plan.done, before, after)
-    return Mending(before.file, target, plan.done, before, after, backup)
+        _write(src, target, there, right, transpose, codec)
+    return Mending(before.file, target, done, before, check(target), backup)
 
 
-def _plan(src: Any, report: Report, *, take_trailing: bool, salvage: bool) -> _Plan:
-    """Decide what the right file is, or say why there is none."""
-    codes = {problem.code: problem for problem in report.problems}
-    source = open_source(src, mmap=False)
-    with contextlib.closing(source):
-        prefix = header_prefix(source)
-    header, done = report.header, []
-    if "swapped-header" in codes:
-        size = report.file_nbytes if not report.codecs else None
-        if header is not None:
-            size = header.data_offset + report.data_nbytes
-        header = swapped_header(prefix, size)
-        assert header is not None  # the judge found it
-        done.append("turned the byte order of the header (and took the elements as it was)")
+def _target(src: Any, dst: Any) -> str:
+    """The path that is written.
+
+    Raises:
+        TypeError: for what is neither a path nor bytes-like.
+        UnsupportedError: for the path of what can be read only once.
+    """
+    if isinstance(src, (str, os.PathLike)):
+        if not stat.S_ISREG(mode := os.stat(src).st_mode) and not stat.S_ISDIR(mode):
+            raise UnsupportedError(
+                "a pipe or device gives its bytes once, and mending reads them twice",
+                file=os.fsdecode(src),
+                hint="save them to a file first",
+            )
+    elif dst is None or hasattr(src, "read"):
+        raise TypeError("repair needs a path, or bytes-like data and a path to write to")
+    return os.fsdecode(src if dst is None else dst)
+
+
+def _codecs(target: str, codec: str | None) -> tuple[str, ...]:
+    """The compressions that the written file will have."""
+    if codec == "auto":
+        row = codec_of_name(target)
+        return (row.name,) if row else ()
+    return (codec,) if codec else ()
+
+
+def _right_header(
+    report: Report, *, take_trailing: bool, salvage: bool
+) -> tuple[Header, Header, list[str]]:
+    """What the right file is.
+
+    Returns:
+        How the elements lie in the wrong file, the header of the right one, and each change.
+
+    Raises:
+        IdxError: where there is no right file.
+    """
+    codes = {problem.code for problem in report.problems}
     for problem in report.problems:
-        hopeless = problem.level == "error" and not (
-            problem.mendable or (problem.kind.salvageable and salvage)
-        )
-        if hopeless:
-            raise _cannot(problem, report)
-    if header is None:
-        raise _cannot(report.problems[0], report)
-    if any(code in codes for code in _CUT):
-        header = _cut(header, report, salvage or set(codes).isdisjoint(_CUT[1:]), salvage, done)
-    elif "trailing-data" in codes:
-        header = _trim(header, report, take_trailing, done)
-    if header.dialect == "lush":
+        mendable = problem.mendable or (problem.kind.salvageable and salvage)
+        if problem.level == "error" and not mendable:
+            raise _hopeless(problem, report)
+    there = report.header
+    assert there is not None  # without a header there is an error that nothing mends
+    done = []
+    if "swapped-header" in codes:
+        done.append("turned the byte order of the header")
+        if there.element.nbytes > 1:
+            done.append("took the elements as little-endian, too")
+    if there.dialect == "lush":
         done.append("wrote the Lush matrix as IDX")
-    return _Plan(header, done)
+    if "stream-junk" in codes:
+        done.append("dropped the junk after the compressed stream")
+    if "stream-truncated" in codes:
+        done.append("took what the cut stream gives")
+    if codes & {"stream-damaged", "stream-checksum"}:
+        done.append("took what the damaged stream gives: its values are not certain")
+    count = there.shape[0] if there.ndim else 1
+    whole, rest = count, report.data_nbytes - there.nbytes
+    if rest < 0 or (rest and take_trailing and there.ndim and there.item_nbytes):
+        whole, rest = divmod(report.data_nbytes, there.item_nbytes)
+    if whole < count and (not whole or (rest and not salvage)):
+        raise _hopeless(next(p for p in report.problems if p.kind.salvageable), report)
+    if whole != count:
+        done.append(f"set the count from {count:,} to {whole:,}, the whole items that are there")
+    if whole < count and rest:
+        done.append(f"dropped {counted(rest, 'byte')} of an item that is cut")
+    elif rest:
+        trailing = next(p for p in report.problems if p.code == "trailing-data")
+        done.append(
+            f"trimmed {trailing.message}"
+            if whole == count
+            else f"trimmed {counted(rest, 'byte')} after the last whole item"
+        )
+    shape = (whole, *there.item_shape) if there.ndim else ()
+    try:
+        return there, Header.of(there.element.name, shape), done
+    except UnsupportedError as error:
+        error.file = report.file
+        raise
 
 
-def _whole_items(report: Report, header: Header) -> int:
-    return report.data_nbytes // header.item_nbytes if header.ndim and header.item_nbytes else 0
-
-
-def _cannot(problem: Problem, report: Report) -> FormatError | Any:
+def _hopeless(problem: Problem, report: Report) -> IdxError:
     """The error for what cannot be mended, with what could still be saved."""
     error = problem.error(report.file)
-    if report.header is not None and problem.kind.salvageable:
-        whole = _whole_items(report, report.header)
-        error.hint = f"cannot be mended; salvage=True (--salvage) keeps {whole:,} whole items"
+    if not problem.kind.salvageable or report.header is None:
+        error.hint = f"cannot be mended; {error.hint}" if error.hint else "cannot be mended"
+        return error
+    header = report.header
+    whole = report.data_nbytes // header.item_nbytes if header.item_nbytes else 0
+    if header.ndim and whole:
+        saved = counted(min(whole, header.shape[0]), "whole item")
+        error.hint = f"cannot be mended; --salvage (salvage=True) keeps its {saved}"
     else:
-        error.hint = f"cannot be mended{f'; {error.hint}' if error.hint else ''}"
+        error.hint = "cannot be mended: not one whole item is there"
     return error
 
 
-def _cut(header: Header, report: Report, may: bool, salvage: bool, done: list[str]) -> Header:
-    """Let the count be that of the items that are whole."""
-    if not header.ndim:
-        raise _cannot(report.problems[0], report)
-    whole = min(_whole_items(report, header), header.shape[0])
-    rest = report.data_nbytes - whole * header.item_nbytes
-    if not may or (rest and whole < header.shape[0] and not salvage):
-        raise _cannot(next(p for p in report.problems if p.kind.salvageable), report)
-    lost = f", dropped {rest:,} bytes of a cut one" if rest and whole < header.shape[0] else ""
-    if whole < header.shape[0]:
-        done.append(
-            f"set the count from {header.shape[0]:,} to the {whole:,} whole items there{lost}"
+def _transposed(header: Header, file: str) -> Header:
+    if not 3 <= header.ndim <= MAX_ARRAY_NDIM:
+        raise UnsupportedError(
+            f"{counted(header.ndim, 'dimension')}, expected 3 to {MAX_ARRAY_NDIM}: "
+            "items of rows and columns",
+            file=file,
+            found=header.ndim,
+            expected=3,
+            hint="only the rows and columns of items can be exchanged",
         )
-    else:
-        done.append(f"kept all {whole:,} items of a damaged stream: their values are not certain")
-    return replace(header, shape=(whole, *header.item_shape))
+    items, rows, columns, *rest = header.shape
+    return replace(header, shape=(items, columns, rows, *rest))
 
 
-def _trim(header: Header, report: Report, take_trailing: bool, done: list[str]) -> Header:
-    extra = report.data_nbytes - header.nbytes
-    if take_trailing and header.ndim and header.item_nbytes:
-        more, extra = divmod(extra, header.item_nbytes)
-        if more:
-            count = header.shape[0] + more
-            done.append(f"set the count from {header.shape[0]:,} to the {count:,} items there")
-            header = replace(header, shape=(count, *header.item_shape))
-    if extra:
-        done.append(f"trimmed {extra:,} byte{'s'[: extra > 1]} after the data")
-    return header
+def _write(
+    src: Any, target: str, there: Header, right: Header, transpose: bool, codec: str | None
+) -> None:
+    sink = open_sink(target, codec=codec)
+    try:
+        sink.write(right.encode())
+        for block in _blocks(src, there, right.size, transpose):
+            sink.write(block)
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
 
 
-def _write(src: Any, target: str, header: Header, transpose: bool, codec: str | None) -> None:
-    if not header.ndim:
-        scalar = next(_blocks(src, replace(header, shape=(1,))))
-        write(target, scalar.reshape(()), codec=codec)
-        return
-    shape = list(header.item_shape)
-    if transpose:
-        shape[:2] = shape[1::-1]
-    writer = create(
-        target, dtype=header.dtype, item_shape=shape, count=header.shape[0], codec=codec
-    )
-    with writer:
-        for block in _blocks(src, header):
-            writer.append(block.swapaxes(1, 2) if transpose else block)
-
-
-def _blocks(src: Any, header: Header) -> Iterator[Array]:
-    """The items that a header describes, in order, without judging the file again."""
+def _blocks(src: Any, there: Header, size: int, transpose: bool) -> Iterator[memoryview]:
+    """The first `size` elements as they stand in a right file, in constant memory."""
     source = open_source(src, mmap=False)
     with contextlib.closing(source):
         stream = InOrder(source)
-        stream.readinto(bytearray(header.data_offset))
-        step = max(1, BLOCK_NBYTES // max(1, header.item_nbytes))
-        for start in range(0, header.shape[0], step):
-            count = min(step, header.shape[0] - start)
-            block = np.empty((count, *header.item_shape), header.dtype)
+        stream.readinto(bytearray(there.data_offset))
+        step = max(1, BLOCK_NBYTES // there.element.nbytes)
+        if transpose:  # whole items
+            per_item = max(1, there.item_nbytes // there.element.nbytes)
+            step = max(1, step // per_item) * per_item
+        for start in range(0, size, step):
+            block = np.empty(min(step, size - start), there.stored_dtype)
             if stream.readinto(as_bytes(block)) != block.nbytes:
                 raise FormatError("the file changed while it was being mended", file=source.name)
-            turn(block, header.stored_dtype)
-            yield block
+            if there.byteorder == "little":
+                block.byteswap(inplace=True)
+            if transpose:
+                items = block.reshape(-1, *there.item_shape)
+                block = np.ascontiguousarray(items.swapaxes(1, 2))
+            yield as_bytes(block)
 
 
 @contextlib.contextmanager
@@ -246,21 +277,14 @@ def _backup(path: str) -> Iterator[str]:
     backup = f"{path}.bak"
     if os.path.lexists(backup):
         raise FileExistsError(17, "A backup exists already; move it away first", backup)
+    old = os.path.realpath(path)  # a link would keep its name, and point at the new file
     try:
-        os.link(path, backup)
-    except OSError:
-        shutil.copy2(path, backup)
-    try:
+        try:
+            os.link(old, backup)
+        except OSError:  # another file system, or one without links
+            shutil.copy2(old, backup)
         yield backup
     except BaseException:
-        os.unlink(backup)
+        with contextlib.suppress(OSError):
+            os.unlink(backup)
         raise
-
-
-def _tell_codecs(done: list[str], before: Report, after: Report) -> None:
-    """Say what became of the compressions."""
-    if any(problem.code == "stream-junk" for problem in before.problems):
-        done.append("dropped the junk after the compressed stream")
-    if before.codecs != after.codecs:
-        was, now = ("+".join(codecs) or "raw" for codecs in (before.codecs, after.codecs))
-        done.append(f"compression: {was} before, {now} now")
