@@ -384,6 +384,32 @@ def test_a_system_that_writes_less_than_asked(case, tmp_path, monkeypatch):
     assert path.read_bytes() == rehearse(case).new
 
 
+# Pipes and devices, which are written as they stand
+
+
+def test_a_full_device_is_named():
+    with pytest.raises(OSError, match="'/dev/full'") as raised:
+        idxfile.write("/dev/full", OLD)
+    assert raised.value.errno == errno.ENOSPC
+
+
+def test_a_pipe_is_written_and_not_appended_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(idxfile.read, pipe)
+        idxfile.write(pipe, MORE)
+        np.testing.assert_array_equal(reading.result(60), MORE)
+    with pytest.raises(idxfile.UnsupportedError, match="pipe"):
+        idxfile.append(pipe, MORE)
+
+
+def test_a_pipe_that_does_not_block_loses_nothing_silently():
+    reading, writing = os.pipe2(os.O_NONBLOCK)
+    with open(reading, "rb", 0), open(writing, "wb", 0) as file, pytest.raises(BlockingIOError):
+        idxfile.write(file, MORE)
+
+
 # Several at once
 
 

@@ -1,12 +1,17 @@
-"""Reading: the lazy array over an IDX file, and the two verbs that make arrays of files."""
+"""Reading: the lazy array over an IDX file, and the two verbs that make arrays of files.
+
+Long because it is one thing: `open` and `read` are the two ends of `IdxArray`, they share how a
+file is opened, judged and turned into values, and half of the lines are what users read.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +22,13 @@ from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
 from .problems import Handling, settle
 from .selection import Items, in_bounds, select, spans
 from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix, open_source
-from .source.local import FileIdentity, reserve, write_exactly
+from .source.local import FileIdentity, reserve
 
 __all__ = ["IdxArray", "open", "read"]
 
 Mode = Literal["r", "c", "r+"]
+Recipe = tuple[Any, dict[str, Any], FileIdentity | None]
+"""What it takes to open a file again: place or data, options of `open`, what the file was."""
 
 DEFAULT_BLOCK_NBYTES = 1 << 23
 GAP_NBYTES = 1 << 13
@@ -57,12 +64,12 @@ class IdxArray:
 
     def __init__(
         self,
-        source: LocalFile | Memory | Any,
+        source: Source,
         header: Header,
         *,
         mode: Mode = "r",
         problems: Handling = "raise",
-        recipe: tuple[Any, ...] | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         self._source = source
         self._header = header
@@ -73,7 +80,6 @@ class IdxArray:
         self._closed = False
         self._stored: Array | None = None
         self._direct: Array | None = None
-        self._writer_fd = -1
         self.dtype: np.dtype[Any] = header.dtype
         """The element type, in native byte order."""
         if isinstance(source, Spool):
@@ -254,10 +260,10 @@ class IdxArray:
 
         The values are those of a NumPy assignment, and none is changed on its way: a value that
         the element type does not hold is refused. In "r+" the bytes go to the file at once, by
-        position, in constant memory; `flush` makes them durable.
+        position, in constant memory; `flush` makes them durable. One thread writes at a time.
 
         Raises:
-            ValueError: in mode "r".
+            ValueError: in mode "r", and for values of another shape.
             UnsupportedError: when a value would not survive.
         """
         if self._mode == "r":
@@ -272,34 +278,35 @@ class IdxArray:
                 raise ValueError(f"{self.name} is not mapped: nothing can be written into it")
             stored[key] = array
             return
-        if not self.shape:
-            block = np.asarray(self[()]).copy()
-            block[key] = array
-            self._scatter(range(1), block.reshape(1))
-            return
-        whole = select(key, self.shape)
-        for selection, part in whole.parts(array, self._header.item_shape, self._block_items()):
-            block = self._gather(selection.items)
-            block[selection.key] = part
-            self._scatter(selection.items, block)
+        with self._lock:
+            if not self.shape:
+                block = self._read_items(0, 1)
+                block.reshape(())[key] = array
+                self._scatter(range(1), block)
+                return
+            whole = select(key, self.shape)
+            for selection, part in whole.parts(array, self._header.item_shape, self._block_items()):
+                block = self._gather(selection.items)
+                block[selection.key] = part
+                self._scatter(selection.items, block)
 
     def flush(self) -> None:
-        """Make what was assigned in mode "r+" durable (fsync)."""
-        if self._writer_fd >= 0:
-            os.fsync(self._writer_fd)
+        """Make what was assigned in mode "r+" durable (fsync). `close` does so too."""
+        self._check_open()
+        if self._mode == "r+":
+            self._local_file().sync()
 
     # Life
 
     def close(self) -> None:
         """Drop the file. Views taken before stay valid; reading afterwards is a ValueError."""
         if not self._closed:
-            self.flush()
-            self._closed = True
-            self._stored = self._direct = None
-            fd, self._writer_fd = self._writer_fd, -1
-            if fd >= 0:
-                os.close(fd)
-            self._source.close()
+            try:
+                self.flush()
+            finally:
+                self._closed = True
+                self._stored = self._direct = None
+                self._source.close()
 
     def __enter__(self) -> IdxArray:
         self._check_open()
@@ -319,7 +326,8 @@ class IdxArray:
                 f"{self.name} was opened from a file object, which cannot be pickled: "
                 "open it by its path"
             )
-        return _reopen, self._recipe
+        file, options, identity = self._recipe
+        return _reopen, (file if identity else bytes(file), options, identity)
 
     # Inside
 
@@ -331,36 +339,29 @@ class IdxArray:
         """All elements as they lie, where they are in memory or mapped; read them if need be."""
         if self._stored is None:
             self._check_open()
-            if self.ndim > MAX_ARRAY_NDIM:
-                raise UnsupportedError(
-                    f"{self.ndim} dimensions; NumPy holds {MAX_ARRAY_NDIM}",
-                    file=self.name,
-                    found=self.ndim,
-                    expected=MAX_ARRAY_NDIM,
-                    hint="`idx info` and `idx check` work on it",
-                )
+            if error := no_array_error(self._header, self.name):
+                raise error
             if isinstance(self._source, Spool):
                 with self._lock:
                     if self._stored is None:
-                        buffer = self._source.buffer
-                        assert buffer is not None
-                        judge_spooled(self._source, self._header, self._problems)
+                        spool = self._source
+                        judge_after(spool.load, spool, self._header, self._problems)
                         self._attach()
         return self._stored
 
     def _attach(self) -> None:
-        """Lay an array over the bytes of the source."""
+        """Lay an array over the bytes of the source, if one can be laid."""
         header = self._header
-        if header.ndim > MAX_ARRAY_NDIM:
+        if no_array_error(header, self.name):
             return
         if header.size == 0:
             stored = np.empty(header.shape, header.stored_dtype)
         else:
             buffer = self._source.buffer
-            if self._mode == "c" and buffer.readonly:
+            assert buffer is not None
+            if self._mode == "c" and (buffer.readonly or isinstance(self._source, Memory)):
+                # Bytes of the caller are not ours to change, even where they can be.
                 buffer = memoryview(bytearray(buffer))
-            elif self._mode == "c" and isinstance(self._source, Memory):
-                buffer = memoryview(bytearray(buffer))  # the caller's bytes are not ours to change
             flat = np.frombuffer(buffer, header.stored_dtype, header.size, header.data_offset)
             stored = flat.reshape(header.shape)
         if self._mode != "c":
@@ -402,23 +403,14 @@ class IdxArray:
         """Write a block of items back to their places in the file."""
         header = self._header
         stored = np.ascontiguousarray(block, header.stored_dtype)
-        fd = self._open_for_writing()
-        for start, _, where, _ in spans(items, 0, len(self)):
+        file = self._local_file()
+        for start, _, where, _ in spans(items, 0, len(items)):
             offset = header.data_offset + start * header.item_nbytes
-            write_exactly(fd, as_bytes(stored[where]), offset)
+            file.write_at(offset, as_bytes(stored[where]))
 
-    def _open_for_writing(self) -> int:
-        with self._lock:
-            if self._writer_fd < 0:
-                self._writer_fd = os.open(self._source.name, os.O_RDWR | os.O_CLOEXEC)
-                now, then = os.fstat(self._writer_fd), os.fstat(self._source.fd)
-                if (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino):
-                    raise FormatError(
-                        "another file stands under this name now: nothing was written",
-                        file=self.name,
-                        hint="open it again",
-                    )
-            return self._writer_fd
+    def _local_file(self) -> LocalFile:
+        assert isinstance(self._source, LocalFile)  # mode "r+" opens nothing else
+        return self._source
 
     def _checked_out(self, out: Array, shape: tuple[int, ...]) -> Array:
         return checked_out(out, shape, self.dtype, self.name)
@@ -438,6 +430,20 @@ def checked_out(out: Array, shape: tuple[int, ...], dtype: np.dtype[Any], name: 
     return out
 
 
+def no_array_error(header: Header, name: str) -> UnsupportedError | None:
+    """The error for a shape that no NumPy array can have, or None."""
+    found, limit = header.ndim, MAX_ARRAY_NDIM
+    text = f"{found} dimensions; NumPy holds {limit}"
+    if found <= limit and header.size == 0:
+        # Of an empty array NumPy multiplies the other dimensions all the same.
+        found, limit = math.prod(filter(None, header.shape)) * header.element.nbytes, sys.maxsize
+        text = f"an empty array of {header}; NumPy has no room for its other dimensions"
+    if found <= limit:
+        return None
+    hint = "`idx info` and `idx check` work on it"
+    return UnsupportedError(text, file=name, found=found, expected=limit, hint=hint)
+
+
 def open_header(
     file: Any,
     *,
@@ -445,13 +451,14 @@ def open_header(
     problems: Handling = "raise",
     mmap: bool = True,
     spool_nbytes: int = SPOOL_NBYTES,
+    writeable: bool = False,
 ) -> tuple[Any, Header]:
     """Open a source and read its header, raising what the judge finds.
 
     Returns:
         The source, open, and the header.
     """
-    source = open_source(file, mmap=mmap, spool_nbytes=spool_nbytes)
+    source = open_source(file, mmap=mmap, spool_nbytes=spool_nbytes, writeable=writeable)
     try:
         header, found = examine(header_prefix(source), source.size)
         settle([*source.problems, *found], problems, source.name)
@@ -466,13 +473,20 @@ def open_header(
     return source, header
 
 
-def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
-    """Judge a source whose length is known only now that all of it was read."""
-    size = source.size
+def judge_after(
+    work: Callable[[], object], source: Spool, header: Header, problems: Handling
+) -> None:
+    """Do the work that reads a spool, then judge what only its end could tell."""
+    judged = source.size is not None
+    work()
+    if judged:
+        return
     found = list(source.problems)
-    if size != header.file_nbytes:
-        _, judged = examine(header_prefix(source), size)
-        found += judged
+    if source.size != header.file_nbytes:
+        for problem in examine(header_prefix(source), source.size)[1]:
+            if problem.code == "trailing-data":  # it was read no further than one byte
+                problem = replace(problem, message=f"at least {problem.message}")
+            found.append(problem)
     settle(found, problems, source.name)
 
 
@@ -523,8 +537,14 @@ def open(
         "problems": problems,
         "spool_nbytes": spool_nbytes,
     }
+    _check_handling(problems)
     source, header = open_header(
-        file, byteorder=byteorder, problems=problems, mmap=mmap, spool_nbytes=spool_nbytes
+        file,
+        byteorder=byteorder,
+        problems=problems,
+        mmap=mmap,
+        spool_nbytes=spool_nbytes,
+        writeable=mode == "r+",
     )
     try:
         if mode == "r+" and not isinstance(source, LocalFile):
@@ -546,7 +566,7 @@ def open_whole_items(file: Any) -> IdxArray:
     try:
         if isinstance(source, Spool):
             source.limit = header.file_nbytes
-            assert source.buffer is not None  # reads to the end, so that the size is known
+            source.load()  # now the size is known
         found = max(0, (source.size or 0) - header.data_offset)
         if header.ndim and found < header.nbytes:
             count = found // header.item_nbytes
@@ -557,21 +577,23 @@ def open_whole_items(file: Any) -> IdxArray:
         raise
 
 
-def _recipe(file: Any, options: dict[str, Any]) -> tuple[Any, ...] | None:
+def _check_handling(problems: Handling) -> None:
+    """Refuse what only `open_whole_items` may do: it knows which items are whole."""
+    if problems == "salvage":
+        raise ValueError('problems must be "raise", "warn" or "ignore"')
+
+
+def _recipe(file: Any, options: dict[str, Any]) -> Recipe | None:
     if isinstance(file, (str, os.PathLike)):
-        path = Path(os.fsdecode(file)).absolute()
-        status = path.stat()
-        return str(path), options, FileIdentity(status.st_size, status.st_mtime_ns)
-    if hasattr(file, "read"):
-        return None
-    return bytes(memoryview(file)), options, None
+        path = os.path.join(os.getcwd(), os.fsdecode(file))
+        return path, options, FileIdentity.of(os.stat(path))
+    return None if hasattr(file, "read") else (file, options, None)
 
 
 def _reopen(file: Any, options: dict[str, Any], identity: FileIdentity | None) -> IdxArray:
     """Open what `__reduce__` described, in another process."""
     if identity is not None:
-        status = os.stat(file)
-        now = FileIdentity(status.st_size, status.st_mtime_ns)
+        now = FileIdentity.of(os.stat(file))
         if now != identity and options["mode"] != "r+":
             raise FormatError(
                 f"the file has changed since it was pickled: {now.size:,} bytes now, "
@@ -615,19 +637,14 @@ def read(
         >>> idxfile.read(bytes.fromhex("00000c01 00000002 ffffffff 00011170")).tolist()
         [-1, 70000]
     """
+    _check_handling(problems)
     if items is not None:
         with open(file, byteorder=byteorder, problems=problems, mmap=False) as array:
             return _read_some(array, items, out)
     source, header = open_header(file, byteorder=byteorder, problems=problems, mmap=False)
     try:
-        if header.ndim > MAX_ARRAY_NDIM:
-            raise UnsupportedError(
-                f"{header.ndim} dimensions; NumPy holds {MAX_ARRAY_NDIM}",
-                file=source.name,
-                found=header.ndim,
-                expected=MAX_ARRAY_NDIM,
-                hint="`idx info` and `idx check` work on it",
-            )
+        if error := no_array_error(header, source.name):
+            raise error
         if out is not None:
             checked_out(out, header.shape, header.dtype, source.name)
         if isinstance(source, Spool):
@@ -643,9 +660,10 @@ def read(
 def _read_some(array: IdxArray, items: Any, out: Array | None) -> Array:
     if isinstance(items, tuple):
         raise TypeError("items selects along dimension 0: an int, a slice or integers")
-    values = array[items]
+    values = np.asarray(array[items])
     if out is None:
-        return np.array(values, order="C")
+        fresh = array._direct is None and values.flags.c_contiguous
+        return values if fresh else values.copy(order="C")
     checked_out(out, np.shape(values), array.dtype, array.name)
     out[...] = values
     return out
@@ -659,9 +677,14 @@ def _read_spooled(source: Spool, header: Header, out: Array | None, problems: Ha
         target = np.empty(header.shape, header.dtype)
     elif target is None:
         # A header that lies costs nothing: memory is taken as the bytes arrive.
-        flat = np.frombuffer(reserve(header.nbytes), header.dtype, header.size)
-        target = flat.reshape(header.shape)
-    source.drain(header.data_offset, as_bytes(target))
-    judge_spooled(source, header, problems)
+        try:
+            memory = reserve(header.nbytes)
+        except MemoryError:
+            judge_after(source.load, source, header, problems)
+            raise
+        target = np.frombuffer(memory, header.dtype, header.size).reshape(header.shape)
+    judge_after(
+        lambda: source.drain(header.data_offset, as_bytes(target)), source, header, problems
+    )
     turn(target, header.stored_dtype)
     return target

@@ -106,7 +106,7 @@ def _deflate_decoder() -> Decoder:
     return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)  # type: ignore[no-any-return]
 
 
-class ChecksumMismatch(Exception):
+class ChecksumMismatch(Exception):  # noqa: N818
     """A member whose stored check (first) is not the computed one (second)."""
 
 

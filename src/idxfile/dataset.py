@@ -83,6 +83,7 @@ class Dataset:
         """What the data set is called, or None."""
         self.split = split
         """Which part it is (train, test …), or None."""
+        self._labels_recipe: tuple[Any, ...] | None = None
 
     @property
     def images(self) -> Items:
@@ -280,7 +281,7 @@ class Dataset:
 
     def transpose(self) -> Dataset:
         """The same items with rows and columns exchanged."""
-        return self._with(self._images.transpose(), self._table)
+        return self._view(self._images.transpose(), self._table)
 
     # Results
 
@@ -333,7 +334,7 @@ class Dataset:
                 writer.append(block)
         write(labels_name, table, cast="safe", codec=codec, blocked=blocked)
         if self.classes is not None:
-            _write_classes(os.path.join(os.fsdecode(folder), CLASSES_FILE), self.classes)
+            write_classes(os.fsdecode(folder), self.classes)
         return images_name, labels_name
 
     def saved_names(
@@ -349,6 +350,22 @@ class Dataset:
         )
         path = os.fsdecode(folder)
         return os.path.join(path, images), os.path.join(path, labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Labels that lie in a file travel as the images do: as the place of the file."""
+        state = self.__dict__.copy()
+        if self._labels_recipe is not None:
+            del state["_table"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._labels_recipe is not None:
+            reopen, arguments = self._labels_recipe
+            with reopen(*arguments) as array:
+                table = array[...]
+            index = self._images._index
+            self._table = table if index is None else table[index]
 
     # Inside
 
@@ -368,8 +385,14 @@ class Dataset:
             split=self.split,
         )
 
+    def _view(self, images: Items, table: Array) -> Dataset:
+        """Items of the same file, with the labels that they have in theirs."""
+        view = self._with(images, table)
+        view._labels_recipe = self._labels_recipe
+        return view
+
     def _choose(self, positions: Array) -> Dataset:
-        return self._with(self._images.choose(positions), self._table[positions])
+        return self._view(self._images.choose(positions), self._table[positions])
 
     def _class_numbers(self, labels: Any) -> list[int]:
         wanted = [labels] if isinstance(labels, (str, int, np.integer)) else list(labels)
@@ -386,11 +409,14 @@ class Dataset:
         return chosen
 
 
-def _write_classes(path: str, classes: Sequence[str | None]) -> None:
+def write_classes(folder: str, classes: Sequence[str | None]) -> None:
+    """Write class names beside a pair, a line for each label."""
     bad = next((name for name in classes if name and "\n" in name), None)
     if bad is not None:
         raise ValueError(f"a class name is one line, not {bad!r}")
-    write_whole(path, "".join(f"{name or ''}\n" for name in classes).encode())
+    write_whole(
+        os.path.join(folder, CLASSES_FILE), "".join(f"{name or ''}\n" for name in classes).encode()
+    )
 
 
 def read_classes(folder: str) -> tuple[str | None, ...] | None:

@@ -453,7 +453,10 @@ def _examine_lush(
     bare_scalar = ndim == 0 and size == 8 + _BY_LUSH[kind].nbytes
     data_offset = 8 if bare_scalar else 8 + 4 * max(3, ndim)
     if len(prefix) < data_offset:
-        text = f"{ndim} dimensions declared, a Lush header needs {data_offset} bytes, file has {len(prefix)}"
+        text = (
+            f"{ndim} dimensions declared, a Lush header needs {data_offset} bytes, "
+            f"file has {len(prefix)}"
+        )
         return None, [_short_header(text, data_offset, prefix)]
     shape = _dimensions(prefix, 8, ndim, order)
     header = Header(_BY_LUSH[kind], shape, data_offset, order, "lush")

@@ -12,7 +12,7 @@ import re
 from typing import Literal, NamedTuple
 
 from .codecs import CODECS, codec_named, codec_of_name
-from .errors import PairError
+from .errors import PairError, printable
 from .header import ELEMENT_TYPES, Header
 from .problems import Problem
 
@@ -77,7 +77,7 @@ def find_partner(path: str) -> str | None:
         # The one that is written as ours is ours: compressed or not, with the same decoration.
         same = [p for p in found if p.endswith(_SUFFIXES) == path.endswith(_SUFFIXES)]
         if len(same) != 1:
-            names = " and ".join(os.path.basename(p) for p in found)
+            names = " and ".join(printable(os.path.basename(p)) for p in found)
             raise PairError(
                 f"{names} could both be its {wanted.role}",
                 file=path,
@@ -170,8 +170,7 @@ def name_problems(name: str, codecs: tuple[str, ...], header: Header) -> list[Pr
             problems.append(
                 Problem(
                     "name-shape",
-                    f"the name says {match[0]}, the header {header.element.name} "
-                    f"with {header.ndim} dimensions",
+                    f"the name says {match[0]}, the header says {header}",
                     found=list(there),
                     expected=[ndim, element],
                 )

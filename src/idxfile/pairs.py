@@ -227,8 +227,13 @@ def _open_pair(
                     found=[list(pictures.shape), list(array.shape)],
                     hint="give the images first",
                 )
+            by_path = isinstance(labels, (str, os.PathLike))
+            recipe = array.__reduce__() if by_path else None
+        table.flags.writeable = False
         classes = read_classes(folder) if folder is not None else None
-        return Dataset(pictures, table, classes=classes, name=name, split=split)
+        ds = Dataset(pictures, table, classes=classes, name=name, split=split)
+        ds._labels_recipe = recipe
+        return ds
     except BaseException:
         pictures.close()
         raise

@@ -7,6 +7,7 @@ mendable. The codes are public: they stand in `--json` and may be matched on.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -257,4 +258,12 @@ def settle(problems: Iterable[Problem], handling: Handling, file: str | None = N
             raise problem.error(file)
         if problem.level != "note" and handling in ("raise", "warn"):
             name = f"{printable(file)}: " if file else ""
-            warnings.warn(f"{name}{problem.message}", IdxWarning, stacklevel=3)
+            warnings.warn(f"{name}{problem.message}", IdxWarning, stacklevel=_caller_level())
+
+
+def _caller_level() -> int:
+    """The `stacklevel` of whoever called into idxfile: a warning names their line, not ours."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        level, frame = level + 1, frame.f_back
+    return level

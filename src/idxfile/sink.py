@@ -7,10 +7,13 @@ rename, fsync of the folder. Whoever has the old file open or mapped keeps it wh
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import secrets
+import shutil
 import stat
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from .codecs import BLOCK_NBYTES, Codec, blocked_member, codec_named, codec_of_name
@@ -102,6 +105,17 @@ def sync_folder(path: str) -> None:
         os.close(fd)
 
 
+@contextlib.contextmanager
+def errors_named(name: str) -> Iterator[None]:
+    """Errors of the system carry the name that the user gave, not the temporary one, or none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = name
+        del error.filename2  # None would be shown: 'name' -> None
+        raise
+
+
 class FileSink:
     """A regular file, written aside and renamed at the end."""
 
@@ -116,11 +130,8 @@ class FileSink:
         self._position = 0
         self._owner = os.getpid()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
+        with errors_named(name):
             self._fd = os.open(self._temporary, flags, 0o666)
-        except OSError as error:
-            error.filename = name
-            raise
         try:
             if mode is not None:
                 os.fchmod(self._fd, mode)
@@ -130,16 +141,16 @@ class FileSink:
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
-        with self._named_errors():
+        with errors_named(self.name):
             write_exactly(self._fd, view, self._position)
         self._position += len(view)
 
     def patch(self, offset: int, data: bytes) -> None:
-        with self._named_errors():
+        with errors_named(self.name):
             write_exactly(self._fd, data, offset)
 
     def commit(self) -> None:
-        with self._named_errors():
+        with errors_named(self.name):
             os.fsync(self._fd)
             os.replace(self._temporary, self._final)
             fd, self._fd = self._fd, -1
@@ -155,16 +166,6 @@ class FileSink:
                 if self._owner == os.getpid():  # a forked child leaves its parent's file alone
                     os.unlink(self._temporary)
 
-    @contextlib.contextmanager
-    def _named_errors(self) -> Any:
-        """Errors of the system carry the name that the user gave, not the temporary one."""
-        try:
-            yield
-        except OSError as error:
-            error.filename = self.name
-            del error.filename2  # None would be shown: 'name' -> None
-            raise
-
 
 class ObjectSink:
     """A binary file object, written from its position; ours to close only if we opened it."""
@@ -179,11 +180,16 @@ class ObjectSink:
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
-        while view:
-            count = self._file.write(view[: 1 << 30])
-            if isinstance(count, str) or count is None:
-                count = min(len(view), 1 << 30)  # some writers do not say: they took it all
-            view = view[count:]
+        with errors_named(self.name) if self._owned else contextlib.nullcontext():
+            while view:
+                view = view[self._write_some(view[: 1 << 30]) :]
+
+    def _write_some(self, piece: memoryview) -> int:
+        count = self._file.write(piece)
+        if count is None and isinstance(self._file, io.RawIOBase):
+            raise BlockingIOError(errno.EAGAIN, "It does not block and takes no more", self.name)
+        # Some writers do not say how much they took: all of it.
+        return len(piece) if count is None or isinstance(count, str) else int(count)
 
     def patch(self, offset: int, data: bytes) -> None:
         end = self._file.tell()
@@ -285,4 +291,62 @@ def write_whole(path: str, data: bytes) -> None:
         sink.commit()
     except BaseException:
         sink.abort()
+        raise
+
+
+@contextlib.contextmanager
+def atomic_file(path: str) -> Iterator[str]:
+    """A temporary path beside `path`, for writers that want a name; renamed at the end.
+
+    What stands there is made durable first; nothing is left after an exception.
+    """
+    final = os.path.realpath(path)
+    folder, base = os.path.split(final)
+    temporary = os.path.join(folder, f".{secrets.token_hex(4)}.{base}"[:255])
+    try:
+        yield temporary
+        fd = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, final)
+        sync_folder(folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str) -> Iterator[str]:
+    """An empty temporary folder beside `path`, to be filled; renamed at the end.
+
+    A folder that stands there is moved aside first, put back if the rename fails, and removed
+    when it has succeeded.
+    """
+    final = os.path.realpath(path)
+    parent, base = os.path.split(final)
+    os.makedirs(parent, exist_ok=True)
+    mark = secrets.token_hex(4)
+    temporary, aside = (
+        os.path.join(parent, f".{mark}.{part}.{base}"[:255]) for part in ("new", "old")
+    )
+    os.mkdir(temporary)
+    try:
+        yield temporary
+        exists = os.path.lexists(final)
+        if exists:
+            os.rename(final, aside)
+        try:
+            os.rename(temporary, final)
+        except BaseException:
+            if exists:
+                os.rename(aside, final)
+            raise
+        sync_folder(parent)
+        if exists:
+            shutil.rmtree(aside, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise

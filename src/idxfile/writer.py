@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import io
 import os
+import stat
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -383,6 +384,8 @@ def _locked(path: str) -> Iterator[int]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             mine, named = os.fstat(fd), os.stat(path)
+            if not stat.S_ISREG(mine.st_mode):
+                raise UnsupportedError("a pipe or a device has no items to append to", file=path)
             # Whoever held the lock may have put another file in this place.
             if (mine.st_dev, mine.st_ino) == (named.st_dev, named.st_ino):
                 yield fd

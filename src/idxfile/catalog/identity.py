@@ -7,8 +7,9 @@ from typing import Any
 
 from .. import signatures
 from ..codecs import codec_of_content
-from ..errors import IdxError
+from ..errors import FormatError
 from ..header import examine
+from ..report.facts import counted, make_out
 from ..source import header_prefix, open_source
 
 __all__ = ["Identity", "identify"]
@@ -58,35 +59,38 @@ def identify(file: Any) -> Identity:
     """
     if isinstance(file, int):
         return _identify_number(file)
-    source = open_source(file, mmap=False)
     try:
+        source = open_source(file, mmap=False)
+    except FormatError as error:
+        return Identity(error.file or "", str(error.args[0]), False, hint=error.hint)
+    try:
+        header, problems = make_out(source, source.size)
         prefix = header_prefix(source)
-        header, problems = examine(prefix, source.size)
-        if header is not None:
-            kind = "an IDX file" if header.dialect == "idx" else "a Lush / EBLearn matrix"
-            faults = "".join(f"; {p.message}" for p in problems if p.level == "error")
-            hint = "`idx check` tells more" if faults else None
-            return Identity(source.name, f"{kind}: {header}{faults}", True, source.codecs, hint)
-        problem = problems[0]
-        what = signatures.describe(prefix) if problem.code == "foreign" else problem.message
-        return Identity(source.name, what or problem.message, False, source.codecs, problem.hint)
-    except IdxError as error:
-        return Identity(source.name, str(error.args[0]), False, source.codecs, error.hint)
     finally:
         source.close()
+    fault = next((problem for problem in problems if problem.level == "error"), None)
+    if header is not None:
+        kind = "an IDX file" if header.dialect == "idx" else "a Lush / EBLearn matrix"
+        what = f"{kind}: {header}{f'; {fault.message}' if fault else ''}"
+        hint = "`idx check` tells more" if fault else None
+        return Identity(source.name, what, True, source.codecs, hint)
+    assert fault is not None  # without a header there is an error
+    known = signatures.describe(prefix) if fault.code == "foreign" else None
+    return Identity(source.name, known or fault.message, False, source.codecs, fault.hint)
 
 
 def _identify_number(number: int) -> Identity:
     """What four bytes mean that somebody read as one number."""
-    subject = str(number)
     if not -(2**31) <= number < 2**32:
-        return Identity(subject, "no number of four bytes", False)
+        return Identity(f"{number:#x}", "a number that four bytes do not hold", False)
+    subject = str(number)
     for order in ("big", "little"):
         first = (number % 2**32).to_bytes(4, order)
         header, _ = examine(first + bytes(1020))
         if header is not None and header.dialect == "idx":
             what = (
-                f"the magic number of IDX files of {header.element.name}, {header.ndim} dimensions"
+                f"the magic number of IDX files of {header.element.name}, "
+                f"{counted(header.ndim, 'dimension')}"
             )
             hint = None
             if order == "little":

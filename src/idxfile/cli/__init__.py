@@ -16,15 +16,19 @@ stderr. The exit codes:
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..errors import IdxError, MissingExtraError, UnsupportedError, printable
+from ..errors import IdxError, IdxWarning, MissingExtraError, UnsupportedError, printable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["COMMANDS", "main"]
 
@@ -82,6 +86,17 @@ class _LazyGroup(click.Group):
         command.short_help = row.help
         return command
 
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the commands from the table, without importing one."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(row.name, help=row.help)
+            for row in COMMANDS.values()
+            if row.name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, context, incomplete)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing one."""
         with formatter.section("Commands"):
@@ -105,11 +120,17 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def tell(error: BaseException) -> int:
     """Print an error for people, without a traceback, and return its exit code."""
-    if isinstance(error, click.ClickException):
+    name: str | None = None
+    hint: str | None = None
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
-        return error.exit_code
-    if isinstance(error, IdxError):
-        text = str(error)
+        return USAGE
+    if isinstance(error, click.ClickException):
+        text, code = error.format_message().removesuffix("."), USAGE
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f"`{error.ctx.command_path} --help` tells more"
+    elif isinstance(error, IdxError):
+        name, text, hint = error.file, str(error.args[0]), error.hint
         if isinstance(error, MissingExtraError):
             code = USAGE
         elif isinstance(error, UnsupportedError):
@@ -117,17 +138,17 @@ def tell(error: BaseException) -> int:
         else:
             code = SYSTEM if isinstance(error, OSError) else INVALID
     elif isinstance(error, OSError):
-        name = f"{printable(str(error.filename))}: " if error.filename is not None else ""
-        text, code = f"{name}{error.strerror or error}", SYSTEM
+        name = None if error.filename is None else os.fsdecode(error.filename)
+        text, code = error.strerror or str(error), SYSTEM
     elif isinstance(error, MemoryError):
         text, code = f"out of memory: {error}", SYSTEM
     else:
-        text = (
-            f"{type(error).__name__}: {error}\n"
-            "hint: this is a fault of idxfile; run it with IDX_DEBUG=1 for the whole story"
-        )
-        code = FAULT
-    click.echo(f"error: {text}", err=True)
+        text, code = f"{type(error).__name__}: {error}", FAULT
+        hint = "this is a fault of idxfile; run it with IDX_DEBUG=1 for the whole story"
+    place = f"{printable(name)}: " if name else ""
+    click.echo(f"error: {place}{printable(text)}", err=True)
+    if hint:
+        click.echo(f"hint: {printable(hint)}", err=True)
     return code
 
 
@@ -140,15 +161,32 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    warnings.showwarning = _show_warning
+    streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    for stream in streams:  # a terminal that lacks a character gets its escape
+        stream.reconfigure(errors="backslashreplace")
     try:
-        result = cli.main(arguments, prog_name="idx", standalone_mode=False)
-        sys.stdout.flush()
+        return _run(arguments)
+    except BrokenPipeError:
+        return 0  # whoever reads our output has seen enough
+    finally:
+        for stream in streams:
+            try:
+                stream.flush()
+            except OSError:  # Python must not complain about it once more, at its exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", IdxWarning)
+            warnings.showwarning = _show_warning
+            result = cli.main(arguments, prog_name="idx", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain about it at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        raise
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED

@@ -34,10 +34,11 @@ def info_command(files: tuple[str, ...], as_json: bool) -> int:
     elif found:
         click.echo("\n".join(table(_overview(found), right=(2, 4))))
     for facts in found if not as_json else ():
+        name = printable(facts.file)
         for problem in facts.problems:
-            click.echo(f"{problem.level}: {printable(facts.file)}: {problem.message}", err=True)
+            click.echo(f"{problem.level}: {name}: {printable(problem.message)}", err=True)
             if problem.hint:
-                click.echo(f"hint: {problem.hint}", err=True)
+                click.echo(f"hint: {printable(problem.hint)}", err=True)
     return code
 
 

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from ..catalog.identity import Identity, identify
 from ..errors import printable
 from .terms import each, json_option, place, print_json
 
+_NUMBER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-f]{1,16})", re.IGNORECASE)
 
-@click.command("identify")
+
+@click.command("identify", context_settings={"ignore_unknown_options": True})
 @click.argument("subjects", nargs=-1, required=True, metavar="FILE|NUMBER...")
 @json_option
 def identify_command(subjects: tuple[str, ...], as_json: bool) -> int:
-    """Say what each FILE is by its content, or what a magic NUMBER from an error message means."""
+    """Say what each FILE is by its content, or what a magic NUMBER from an error message means.
+
+    A NUMBER is decimal or hexadecimal: 529205256, -1991225785, 0x1f8b0808.
+    """
     found: list[Identity] = []
 
     def work(subject: str) -> int:
-        number = subject.removeprefix("-")
-        identity = identify(int(subject) if number.isdecimal() else place(subject))
+        number = _NUMBER.fullmatch(subject)
+        if subject.startswith("--") or (subject[:1] == "-" and len(subject) > 1 and not number):
+            raise click.NoSuchOption(subject)
+        base = 16 if "x" in subject.lower() else 10
+        identity = identify(int(subject, base) if number else place(subject))
         found.append(identity)
         if not as_json:
-            codec = f" in {'+'.join(identity.codecs)}" if identity.codecs else ""
-            click.echo(f"{printable(identity.subject)}: {identity.what}{codec}")
+            codec = f" ({'+'.join(identity.codecs)})" if identity.codecs else ""
+            click.echo(f"{printable(identity.subject)}: {printable(identity.what)}{codec}")
             if identity.hint:
-                click.echo(f"  hint: {identity.hint}")
+                click.echo(f"  hint: {printable(identity.hint)}")
         return 0
 
     code = each(subjects, work)

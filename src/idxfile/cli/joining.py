@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+
 import click
 
-from ..array import open
+from ..array import IdxArray, open
+from ..codecs import codec_of_name
+from ..errors import FormatError, UnsupportedError, printable
+from ..report.facts import counted
 from ..writer import append, concat
-from .terms import force_option, refuse_to_overwrite
+from .terms import force_option, place, refuse_to_overwrite
 
 
 @click.command("append")
@@ -17,13 +24,30 @@ def append_command(file: str, others: tuple[str, ...]) -> None:
 
     A crash leaves the old items of FILE intact. A compressed FILE is written anew, atomically.
     """
-    with open(file) as array:
-        before = array.shape
-    for other in others:
-        with open(other) as items:
-            append(file, items)
-    with open(file) as array:
-        click.echo(f"{file}: {before[0]:,} items before, {len(array):,} now", err=True)
+    with contextlib.ExitStack() as stack:
+        old = stack.enter_context(open(file, mmap=False))
+        arrays = [stack.enter_context(open(place(other))) for other in others]
+        for array in arrays:  # before anything is written
+            _check_fits(array, old)
+        for array in arrays:
+            append(file, array)
+    with open(file) as new:
+        before = counted(old.shape[0], "item")
+        click.echo(f"{printable(file)}: {before} before, {len(new):,} now", err=True)
+
+
+def _check_fits(array: IdxArray, old: IdxArray) -> None:
+    if not array.ndim:
+        raise UnsupportedError("a scalar has no items to append", file=array.name)
+    mine, wanted = array.header, old.header
+    if old.ndim and (mine.element, mine.item_shape) != (wanted.element, wanted.item_shape):
+        raise FormatError(
+            f"found {mine}, expected items as those of {printable(old.name)}, {wanted}",
+            file=array.name,
+            found=str(mine),
+            expected=str(wanted),
+            hint="only items of one type and shape fit into one file; nothing was appended",
+        )
 
 
 @click.command("concat")
@@ -43,9 +67,16 @@ def concat_command(
 ) -> None:
     """Write the items of FILES, one file after another, into the new file OUT.
 
-    The files must have items of one type and shape. Memory stays constant.
+    The files must have items of one type and shape. Memory stays constant. `-` as OUT is standard
+    output.
     """
+    promised = codec_of_name(out) if codec == "auto" else None
+    if blocked and (promised.name if promised else codec) != "gz":
+        raise click.UsageError("--blocked is a way of writing gz: name OUT so, or add --codec gz")
     refuse_to_overwrite(out, force)
-    concat(out, files, codec=None if codec == "raw" else codec, blocked=blocked)
-    with open(out) as array:
-        click.echo(f"{out}: {array.header}", err=True)
+    target = sys.stdout.buffer if out == "-" else out
+    parts = [place(file) for file in files]
+    concat(target, parts, codec=None if codec == "raw" else codec, blocked=blocked)
+    if os.path.isfile(out):
+        with open(out) as array:
+            click.echo(f"{printable(out)}: {array.header}", err=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import click
 
+from ..codecs import CODECS
 from ..errors import printable
 from ..problems import Problem
-from ..report.judgement import Report, check
+from ..report.facts import counted
+from ..report.judgement import Report, check, unopened
 from ..report.pairing import judge_pairs
-from . import NEGATIVE
+from . import NEGATIVE, tell
 from .terms import (
     each,
     files_argument,
@@ -33,66 +35,93 @@ def check_command(files: tuple[str, ...], as_json: bool) -> int:
     """Read FILES to their ends and tell everything that is wrong with them.
 
     Header, length, compressed streams and their checksums are judged, and how images and labels
-    fit together; memory stays constant. A folder stands for the IDX files in it, a pattern
-    (`'*.gz'`) for the files that fit it. Prints a line a file. Exit code 1 where one is not right.
+    fit together; memory stays constant. A folder stands for the files in it and below that have a
+    name like IDX (idx3-ubyte, .idx, with or without .gz), a quoted pattern ('*.gz') for the files
+    that fit it. Prints a line a file. Exit code 1 where one is not right.
     """
     reports: list[Report] = []
 
     def work(file: str) -> int:
         total = os.path.getsize(file) if os.path.isfile(file) else 0
-        with progress_bar(f"check {printable(os.path.basename(file))}", total) as progress:
-            report = check(place(file), progress=progress)
+        try:
+            with progress_bar(f"check {printable(os.path.basename(file))}", total) as progress:
+                report = check(place(file), progress=progress)
+        except OSError as error:
+            reports.append(unopened(file, error))
+            raise
         reports.append(report)
         if not as_json:
-            _print(f"{report.file}", report.ok, _what(report), report.problems)
+            _print(report.file, report.ok, _what(report), report.problems)
         return 0 if report.ok else NEGATIVE
 
-    code = each((found for file in files for found in _expand(file)), work)
+    found, code = _expand(files)
+    code = max(code, each(found, work))
     pairs = judge_pairs(reports)
     for pair in pairs if not as_json else ():
         name = f"{pair.images} + {os.path.basename(pair.labels)}"
         _print(name, pair.ok, "a pair", pair.problems)
     if as_json:
-        files_found = [report.as_dict() for report in reports]
-        print_json({"files": files_found, "pairs": [pair.as_dict() for pair in pairs]})
+        facts = [report.as_dict() for report in reports]
+        print_json({"files": facts, "pairs": [pair.as_dict() for pair in pairs]})
     return max([code, *(NEGATIVE for pair in pairs if not pair.ok)])
 
 
-_LOOKS_LIKE_IDX = re.compile(r"idx\d|\.idx(\.\w+)?$|-u?byte(\.\w+)?$|\.lushbin$", re.IGNORECASE)
+_SUFFIXES = "|".join(re.escape(suffix) for row in CODECS for suffix in row.suffixes)
+_LOOKS_LIKE_IDX = re.compile(
+    rf"^[^.].*(idx\d+([-_][a-z]+\d*)?|\.idx|u?byte|\.lushbin)({_SUFFIXES})*$", re.IGNORECASE
+)
 
 
-def _expand(file: str) -> Iterator[str]:
-    """The files that an argument stands for: a folder's, a pattern's, or itself.
+def _expand(files: Iterable[str]) -> tuple[list[str], int]:
+    """The files that arguments stand for: a folder's, a pattern's, or themselves.
+
+    Returns:
+        The files, and the exit code for folders that could not be looked into.
 
     Raises:
         click.UsageError: for a folder or a pattern without any.
     """
-    found = [file]
-    if os.path.isdir(file):
-        found = sorted(
-            os.path.join(folder, name)
-            for folder, _, names in os.walk(file)
-            for name in names
-            if _LOOKS_LIKE_IDX.search(name) and not name.startswith(".")
-        )
-    elif not os.path.lexists(file) and glob.has_magic(file):
-        found = sorted(p for p in glob.glob(file, recursive=True) if os.path.isfile(p))
-    if not found:
-        raise click.UsageError(f"{printable(file)}: no IDX files there")
-    yield from found
+    found: list[str] = []
+    errors: list[OSError] = []
+    for file in files:
+        if os.path.isdir(file):
+            some = sorted(
+                os.path.join(folder, name)
+                for folder, _, names in os.walk(file, onerror=errors.append)
+                for name in names
+                if _LOOKS_LIKE_IDX.match(name) and _is_file(os.path.join(folder, name))
+            )
+            fault = "no file there has a name like IDX: idx3-ubyte, .idx"
+        elif not os.path.lexists(file) and glob.has_magic(file):
+            some = sorted(filter(_is_file, glob.glob(file, recursive=True)))
+            fault = "no file has such a name"
+        else:
+            some = [file]
+        if not some and not errors:
+            raise click.UsageError(f"{file}: {fault}")
+        found += some
+    return found, max(map(tell, errors), default=0)
+
+
+def _is_file(path: str) -> bool:
+    """Whether this is a file, or a link that leads nowhere; no folder, pipe or device."""
+    return os.path.isfile(path) or not os.path.exists(path)
 
 
 def _what(report: Report) -> str:
+    if report.header is None:
+        return "no header"
+    turned = ", little-endian" if report.header.byteorder == "little" else ""
     codec = f", {'+'.join(report.codecs)}" if report.codecs else ""
-    return f"{report.header}{codec}" if report.header else "no header"
+    return f"{report.header}{turned}{codec}"
 
 
 def _print(name: str, ok: bool, what: str, problems: list[Problem]) -> None:
     click.echo(f"{printable(name)}: {'ok' if ok else 'NOT OK'} ({what})")
     for problem in problems:
-        click.echo(f"  {problem.level} {problem.code}: {problem.message}")
+        click.echo(f"  {problem.level} {problem.code}: {printable(problem.message)}")
         if problem.hint:
-            click.echo(f"    hint: {problem.hint}")
+            click.echo(f"    hint: {printable(problem.hint)}")
 
 
 @click.command("repair")
@@ -127,6 +156,8 @@ def repair_command(
 
     if (dst is None) != in_place:
         raise click.UsageError("give the file to write, or --in-place")
+    if "-" in (src, dst):
+        raise click.UsageError("mending reads a file twice and writes it whole: `-` cannot be it")
     if dst is not None:
         refuse_to_overwrite(dst, force)
     mending = repair(
@@ -140,8 +171,9 @@ def repair_command(
     if as_json:
         print_json(mending.as_dict())
     else:
-        for sentence in mending.done or ["nothing to mend: written as it is"]:
-            click.echo(sentence)
+        as_it_is = "left as it is" if in_place else "written as it is"
+        for sentence in mending.done or [f"nothing to mend: {as_it_is}"]:
+            click.echo(printable(sentence))
         if mending.backup:
             click.echo(f"the old file is {printable(mending.backup)}")
         _print(mending.out, mending.after.ok, _what(mending.after), mending.after.problems)
@@ -169,7 +201,8 @@ def diff_command(a: str, b: str, strict: bool, as_json: bool) -> int:
         if not difference.same_shape:
             click.echo(f"  header: {difference.header_a} and {difference.header_b}")
         if difference.first is not None and difference.first_values is not None:
-            click.echo(f"  {difference.elements:,} elements differ, in {difference.items:,} items")
+            elements = counted(difference.elements, "element")
+            click.echo(f"  {elements} different, in {counted(difference.items, 'item')}")
             index = ", ".join(map(str, difference.first))
             values = " and ".join(map(str, difference.first_values))
             click.echo(f"  first at ({index}): {values}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 
 import click
 
+from ..errors import printable
+from ..report.facts import counted
 from . import tell
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
@@ -20,8 +23,16 @@ files_argument = click.argument("files", nargs=-1, required=True, type=click.Pat
 
 
 def place(file: str) -> Any:
-    """What a FILE argument means: a path, or `-` for standard input."""
-    return sys.stdin.buffer if file == "-" else file
+    """What a FILE argument means: a path, or `-` for standard input.
+
+    Raises:
+        click.UsageError: when standard input is closed.
+    """
+    if file != "-":
+        return file
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed")
+    return sys.stdin.buffer
 
 
 def refuse_to_overwrite(path: str, force: bool) -> None:
@@ -31,7 +42,7 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
         click.UsageError: when the file exists.
     """
     if not force and os.path.isfile(path):
-        raise click.UsageError(f"{path} exists; --force writes over it")
+        raise click.UsageError(f"{printable(path)} exists; --force writes over it")
 
 
 def each(files: Iterable[str], work: Callable[[str], int]) -> int:
@@ -52,8 +63,18 @@ def each(files: Iterable[str], work: Callable[[str], int]) -> int:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print one JSON value on stdout. JSON has no NaN and no infinity: they become strings."""
+    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
@@ -77,7 +98,7 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[
 
 def size_text(nbytes: int | None) -> str:
     """A number of bytes for people."""
-    return "unknown" if nbytes is None else f"{nbytes:,} bytes"
+    return "unknown" if nbytes is None else counted(nbytes, "byte")
 
 
 @contextmanager

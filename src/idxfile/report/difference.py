@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,6 +15,8 @@ from ..header import Header
 __all__ = ["Difference", "diff"]
 
 MOST_ITEMS = 10
+SPOOL_NBYTES = 1 << 26
+"""A compressed file of more than 64 MiB is inflated into a temporary file."""
 
 
 @dataclass
@@ -100,7 +103,8 @@ def diff(a: Any, b: Any) -> Difference:
         >>> d.equal, d.elements, d.items, d.first, d.largest
         (False, 4, 2, (0, 0), 4)
     """
-    with open(a, mmap=False) as x, open(b, mmap=False) as y:
+    options: dict[str, Any] = {"mmap": False, "spool_nbytes": SPOOL_NBYTES}
+    with open(a, **options) as x, open(b, **options) as y:
         same_items = x.ndim == y.ndim and x.header.item_shape == y.header.item_shape
         result = Difference(x.name, y.name, x.header, y.header, same_items)
         if same_items:
@@ -126,9 +130,7 @@ def _compare(x: IdxArray, y: IdxArray, result: Difference) -> None:
 
 
 def _compare_blocks(p: Any, q: Any, start: int, result: Difference, ndim: int) -> None:
-    differs = p != q
-    if p.dtype.kind == "f" and q.dtype.kind == "f":
-        differs &= ~(np.isnan(p) & np.isnan(q))
+    differs = _differs(p, q)
     if not differs.any():
         return
     if result.first is None:
@@ -146,13 +148,42 @@ def _compare_blocks(p: Any, q: Any, start: int, result: Difference, ndim: int) -
     result.largest = max(result.largest, _largest(p[differs], q[differs]))
 
 
+def _differs(p: Any, q: Any) -> Any:
+    """Which elements differ by value; two NaN do not."""
+    differs = p != q
+    if p.dtype.kind == q.dtype.kind == "f":
+        return differs & ~(np.isnan(p) & np.isnan(q))
+    if _wide(p, q) and "f" in (p.dtype.kind, q.dtype.kind):
+        # What is equal as float64 is equal only if it comes back as the same integer.
+        whole, real = (p, q) if q.dtype.kind == "f" else (q, p)
+        over = real >= float(np.iinfo(whole.dtype).max)
+        with np.errstate(invalid="ignore"):
+            differs |= over | (real.astype(whole.dtype) != whole)
+    return differs
+
+
+def _wide(p: Any, q: Any) -> bool:
+    """Whether there are integers of eight bytes, not all of which float64 holds."""
+    return any(part.dtype.kind in "iu" and part.dtype.itemsize == 8 for part in (p, q))
+
+
 def _largest(p: Any, q: Any) -> float | int:
     """The largest absolute difference; exact for integers, and inf where one is not a number."""
-    if p.dtype.kind in "iu" and q.dtype.kind in "iu":
-        high, low = np.maximum(p, q), np.minimum(p, q)
-        if p.dtype.itemsize < 8 and q.dtype.itemsize < 8:
-            return int((high.astype(np.int64) - low.astype(np.int64)).max())
-        return max(abs(int(m) - int(n)) for m, n in zip(p, q, strict=True))
+    common = np.result_type(p, q)
+    if common.kind in "iu":
+        p, q = p.astype(common), q.astype(common)
+        return int((np.maximum(p, q) - np.minimum(p, q)).view(f"u{common.itemsize}").max())
+    if _wide(p, q):
+        return max(map(_gap, p.tolist(), q.tolist()))
     with np.errstate(all="ignore"):
         gaps = np.abs(p.astype(np.float64) - q.astype(np.float64))
     return float(np.where(np.isnan(gaps), np.inf, gaps).max())
+
+
+def _gap(m: float, n: float) -> float:
+    """The absolute difference of two numbers of Python, exact for whole ones."""
+    if not (math.isfinite(m) and math.isfinite(n)):
+        return math.inf
+    if m == int(m) and n == int(n):
+        return abs(int(m) - int(n))
+    return abs(m - n)

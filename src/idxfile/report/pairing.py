@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import printable
 from ..names import Role, file_name
 from ..problems import Problem
+from .facts import counted
 from .judgement import Report
 
 __all__: list[str] = []
@@ -56,17 +58,16 @@ def judge_pairs(reports: Sequence[Report]) -> list[PairReport]:
 
 def judge_pair(images: Sequence[Report], labels: Sequence[Report]) -> PairReport:
     """Judge the files that take the two roles of one pair; the first of each is the pair."""
-    problems = [_twice(reports) for reports in (images, labels) if len(reports) > 1]
+    problems = [_twice(reports) for reports in (images, labels) if not _all_equal(reports)]
     picture, label = images[0], labels[0]
     shapes = [r.header.shape for r in (picture, label) if r.header is not None]
-    swapped = len(shapes[0]) < 2 and len(shapes[1]) > 2
+    swapped = len(shapes[0]) < 2 <= len(shapes[1])
     counts = [shape[0] if shape else 1 for shape in shapes]
     if swapped:
         problems.append(
             Problem(
                 "pair-swapped",
-                f"{os.path.basename(picture.file)} holds labels and "
-                f"{os.path.basename(label.file)} images",
+                f"{_base(picture)} holds labels and {_base(label)} images",
                 found=[list(shape) for shape in shapes],
                 hint="exchange the names of the two files",
             )
@@ -75,7 +76,7 @@ def judge_pair(images: Sequence[Report], labels: Sequence[Report]) -> PairReport
         problems.append(
             Problem(
                 "pair-count",
-                f"images: {counts[0]:,} items, labels: {counts[1]:,} items",
+                f"images: {counted(counts[0], 'item')}, labels: {counted(counts[1], 'item')}",
                 found=counts[1],
                 expected=counts[0],
                 hint="they come from different sets, or one was cut: fetch both again",
@@ -86,11 +87,27 @@ def judge_pair(images: Sequence[Report], labels: Sequence[Report]) -> PairReport
     return PairReport(picture.file, label.file, problems)
 
 
+def _base(report: Report) -> str:
+    return printable(os.path.basename(report.file))
+
+
+def _all_equal(reports: Sequence[Report]) -> bool:
+    """Whether files that take the same place hold the same, as `x` and `x.gz` do."""
+    first, *others = reports
+    if not others:
+        return True
+    if not all(report.ok for report in reports):
+        return False
+    from .difference import diff
+
+    return all(diff(first.file, other.file).equal for other in others)
+
+
 def _twice(reports: Sequence[Report]) -> Problem:
     names = [os.path.basename(report.file) for report in reports]
     return Problem(
         "pair-twice",
-        f"{' and '.join(names)} take the same place in the pair",
+        f"{' and '.join(map(_base, reports))} take the same place in the pair and differ",
         found=names,
         expected=1,
         hint="loaders choose by name and may choose another one than you: keep one",

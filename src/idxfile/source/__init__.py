@@ -64,7 +64,11 @@ class Source(Protocol):
 
 
 def open_source(
-    file: Any, *, mmap: bool = True, spool_nbytes: int = SPOOL_NBYTES
+    file: Any,
+    *,
+    mmap: bool = True,
+    spool_nbytes: int = SPOOL_NBYTES,
+    writeable: bool = False,
 ) -> LocalFile | Memory | FileObject | Spool:
     """Open whatever the user calls a file, and take the compressions off.
 
@@ -74,18 +78,20 @@ def open_source(
         mmap: whether a plain local file is mapped; if not, it is read by position.
         spool_nbytes: what is inflated, or comes from a pipe, is kept in memory up to this size
             and in a temporary file beyond it.
+        writeable: open a plain local file for writing in place too.
 
     Raises:
         TypeError: for anything else, and for a file object opened in text mode.
         OSError: as the system gives it; a folder is an IsADirectoryError.
         FormatError: for a file that is compressed more than four times.
     """
-    source = _open_outermost(file, mmap, spool_nbytes)
+    source = _open_outermost(file, mmap, spool_nbytes, writeable)
     try:
         while codec := codec_of_content(source.read_at(0, 8)):
             if len(source.codecs) == _MAX_LAYERS:
+                layers = " in ".join(reversed(source.codecs))
                 raise FormatError(
-                    f"compressed more than {_MAX_LAYERS} times: {' in '.join(source.codecs)} …",
+                    f"compressed more than {_MAX_LAYERS} times: {layers}",
                     file=source.name,
                     hint="this is no data file that anybody meant to publish",
                 )
@@ -97,10 +103,10 @@ def open_source(
 
 
 def _open_outermost(
-    file: Any, mmap: bool, spool_nbytes: int
+    file: Any, mmap: bool, spool_nbytes: int, writeable: bool
 ) -> LocalFile | Memory | FileObject | Spool:
     if isinstance(file, (str, os.PathLike)):
-        return _open_path(os.fsdecode(file), mmap, spool_nbytes)
+        return _open_path(os.fsdecode(file), mmap, spool_nbytes, writeable)
     if isinstance(file, int):
         raise TypeError("file must be a path, bytes or a file object, not an int")
     try:
@@ -121,7 +127,7 @@ def _open_outermost(
     return Spool.of_stream(file, name, spool_nbytes)
 
 
-def _open_path(path: str, mmap: bool, spool_nbytes: int) -> LocalFile | Spool:
+def _open_path(path: str, mmap: bool, spool_nbytes: int, writeable: bool) -> LocalFile | Spool:
     scheme, separator, _ = path.partition("://")
     if separator and scheme.isalnum() and len(scheme) > 1:
         raise UnsupportedError(
@@ -133,7 +139,7 @@ def _open_path(path: str, mmap: bool, spool_nbytes: int) -> LocalFile | Spool:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a folder; give one of the files in it", path)
     if stat.S_ISREG(mode):
-        return LocalFile(path, mapped=mmap)
+        return LocalFile(path, mapped=mmap, writeable=writeable)
     # A pipe or a device has no size and no positions: it is a stream, and ours to close.
     return Spool.of_stream(open(path, "rb", buffering=0), path, spool_nbytes, owned=True)
 

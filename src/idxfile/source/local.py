@@ -22,6 +22,11 @@ class FileIdentity(NamedTuple):
     size: int
     mtime_ns: int
 
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileIdentity:
+        """What the system says of a file."""
+        return cls(status.st_size, status.st_mtime_ns)
+
 
 def map_private(fd: int, size: int) -> mmap.mmap:
     """A map that reads the file, and whose writes stay in this process.
@@ -69,39 +74,57 @@ def write_exactly(fd: int, data: Any, start: int) -> None:
 
 
 class LocalFile:
-    """A regular file, open for reading."""
+    """A regular file, open for reading, and for writing in place where that is wanted."""
 
     codecs: tuple[str, ...] = ()
 
-    def __init__(self, path: str, *, mapped: bool = True) -> None:
+    def __init__(self, path: str, *, mapped: bool = True, writeable: bool = False) -> None:
         self.name = path
         self.mapped = mapped
         self.problems: list[Problem] = []
-        self.fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | os.O_CLOEXEC)
+        access = os.O_RDWR if writeable else os.O_RDONLY
+        self.fd = os.open(path, access | getattr(os, "O_BINARY", 0) | os.O_CLOEXEC)
         status = os.fstat(self.fd)
         self.size = status.st_size
-        self.identity = FileIdentity(status.st_size, status.st_mtime_ns)
+        self.identity = FileIdentity.of(status)
         self._buffer: memoryview | None = None
 
     @property
     def buffer(self) -> memoryview | None:
+        """The map, made when it is first asked for; None for an empty file too."""
         if self._buffer is None and self.mapped and self.size:
             self._buffer = memoryview(map_private(self.fd, self.size))
         return self._buffer
 
     def read_at(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`; fewer only at the end of the file."""
         buffer = bytearray(max(0, min(stop, self.size) - start))
-        count = read_exactly(self.fd, buffer, start)
+        count = read_exactly(self._open(), buffer, start)
         return bytes(memoryview(buffer)[:count])
 
     def readinto_at(self, start: int, buffer: Any) -> int:
-        return read_exactly(self.fd, buffer, start)
+        """Fill `buffer` from byte `start` on; fewer only at the end of the file."""
+        return read_exactly(self._open(), buffer, start)
+
+    def write_at(self, start: int, data: Any) -> None:
+        """Write over the bytes from `start` on, in the file itself."""
+        write_exactly(self._open(), data, start)
+
+    def sync(self) -> None:
+        """Make what was written durable."""
+        os.fsync(self._open())
 
     def close(self) -> None:
+        """Close the file; a map lives as long as somebody has a view of it."""
         self._buffer = None
         if self.fd >= 0:
             fd, self.fd = self.fd, -1
             os.close(fd)
+
+    def _open(self) -> int:
+        if self.fd < 0:
+            raise ValueError(f"{self.name} is closed")
+        return self.fd
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

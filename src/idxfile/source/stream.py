@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import threading
@@ -29,8 +30,10 @@ def _read_stream(file: Any, view: memoryview) -> int:
             piece = file.read(min(len(view) - done, _PIECE_NBYTES))
             if isinstance(piece, str):
                 raise TypeError(f"{file!r} is open in text mode: open it with 'rb'")
-            count = len(piece or b"")
-            view[done : done + count] = piece or b""
+            count = None if piece is None else len(piece)
+            view[done : done + (count or 0)] = piece or b""
+        if count is None:  # a stream that does not block: this is not its end
+            raise BlockingIOError(errno.EAGAIN, "The stream has no bytes yet: let it block")
         if not count:
             break
         done += count
@@ -54,11 +57,13 @@ class FileObject:
         file.seek(self._origin)
 
     def read_at(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`; fewer only at the end."""
         buffer = bytearray(max(0, min(stop, self.size) - start))
         count = self.readinto_at(start, buffer)
         return bytes(memoryview(buffer)[:count])
 
     def readinto_at(self, start: int, buffer: Any) -> int:
+        """Fill `buffer` from byte `start` on; fewer only at the end."""
         with self._lock:  # the position of a file object belongs to everybody
             self._file.seek(self._origin + start)
             return _read_stream(self._file, memoryview(buffer).cast("B"))
@@ -107,7 +112,7 @@ class Spool:
         self.codecs = codecs
         self.stream = stream
         self._limit: int | None = None
-        self._outer_problems: list[Problem] = []
+        self._outer: Any = None
         self._spool_nbytes = spool_nbytes
         self._close = close
         self._lock = threading.RLock()
@@ -127,12 +132,14 @@ class Spool:
         """What an inflater makes of an outer source; closing closes that too."""
         codecs = (*outer.codecs, inflater.codec.name)
         spool = cls(inflater, outer.name, codecs, spool_nbytes, outer.close)
-        spool._outer_problems = outer.problems
+        spool._outer = outer
         return spool
 
     @property
     def problems(self) -> list[Problem]:
-        return [*self._outer_problems, *self.stream.problems]
+        """What was found wrong so far, of the outermost compression first."""
+        outer = self._outer.problems if self._outer is not None else ()
+        return [*outer, *self.stream.problems]
 
     @property
     def size(self) -> int | None:
@@ -152,7 +159,8 @@ class Spool:
 
     @property
     def buffer(self) -> memoryview | None:
-        self._load()
+        """All bytes (one beyond the limit at most), read now if they were not."""
+        self.load()
         return self._memory
 
     def readinto_next(self, buffer: Any) -> int:
@@ -165,15 +173,17 @@ class Spool:
             return len(head) + self.stream.readinto(view[len(head) :])
 
     def read_at(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`; beyond the first kilobyte all are read for it."""
         with self._lock:
             if stop <= MAX_HEADER_NBYTES and self._memory is None:
                 return bytes(self._read_head()[start:stop])
-            self._load()
+            self.load()
             assert self._memory is not None
             return bytes(self._memory[start:stop])
 
     def readinto_at(self, start: int, buffer: Any) -> int:
-        self._load()
+        """Fill `buffer` from byte `start` on; all bytes are read for it."""
+        self.load()
         assert self._memory is not None
         view = memoryview(buffer).cast("B")
         piece = self._memory[start : start + len(view)]
@@ -204,6 +214,7 @@ class Spool:
             return filled
 
     def close(self) -> None:
+        """Let go of the bytes, and close what lies below if it is ours."""
         self._memory = None
         self._close()
 
@@ -217,8 +228,8 @@ class Spool:
                 self._size = count
         return self._head
 
-    def _load(self) -> None:
-        """Read all there is, but not more than one byte beyond the limit."""
+    def load(self) -> None:
+        """Read all there is, but not more than one byte beyond the limit; once."""
         with self._lock:
             if self._memory is not None:
                 return
