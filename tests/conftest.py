@@ -28,8 +28,9 @@ try:
 except ImportError:
     from backports import zstd
 
-settings.register_profile("idxfile", deadline=None, print_blob=True)
-settings.load_profile("idxfile")
+settings.register_profile("quick", deadline=None, print_blob=True)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=3000)
+settings.load_profile("quick")  # or --hypothesis-profile=thorough
 
 DATA = Path(__file__).parent / "data"
 MNIST = DATA / "mnist"

@@ -1,11 +1,13 @@
 #!/bin/sh
-# The tests' needs outside Python: strace, which kills and fails system calls in tests/test_durability.py.
+# What the tests need outside Python: strace kills and fails system calls (tests/test_durability.py),
+# gcc and node run the readers in C and JavaScript (tests/test_conformance.py).
 set -e
 missing=""
-for program in strace; do
-  command -v "$program" >/dev/null || missing="$missing $program"
+for pair in strace:strace gcc:gcc make:make node:nodejs; do
+  command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair##*:}"
 done
 [ -z "$missing" ] && exit 0
 echo "installing$missing"
 sudo=""; [ "$(id -u)" = 0 ] || sudo=sudo
-$sudo apt-get update -qq && $sudo apt-get install -y -qq $missing >/dev/null
+$sudo apt-get update -qq
+$sudo apt-get install -y -qq $missing >/dev/null

@@ -109,27 +109,28 @@ def test_page_tells_the_right_numbers():
         assert right_line(next(row for row in ROWS if row["name"] == name)) in text
 
 
-def _as_number(value, letter):
+def _packed(value, letter):
+    """The element whose value this is, as it stands in a file."""
     if isinstance(value, str) and value.startswith("nan:"):
         return bytes.fromhex(value[4:])
     number = float(value) if letter in "fd" else int(value)
     return struct.pack(">" + letter, number)
 
 
-@rows(GOOD)
-def test_answers_agree_with_themselves(row):
-    answer = row["answer"]
-    letter = LETTERS[answer["type"]]
-    size = math.prod(answer["shape"])
-    assert answer["nbytes"] == size * struct.calcsize(letter)
-    assert ("elements" in answer) == (answer["nbytes"] <= 200)
-    assert ("values" in answer) == (size <= 64)
-    if "values" in answer:
-        data = b"".join(_as_number(value, letter) for value in answer["values"])
-        assert len(answer["values"]) == size
-        assert f"{zlib.crc32(data):08x}" == answer["crc32"]
-        assert hashlib.sha256(data).hexdigest() == answer["sha256"]
-        assert data.hex() == answer.get("elements", data.hex())
+def test_answers_agree_with_themselves():
+    for row in GOOD:
+        answer = row["answer"]
+        letter = LETTERS[answer["type"]]
+        size = math.prod(answer["shape"])
+        assert answer["nbytes"] == size * struct.calcsize(letter)
+        assert ("elements" in answer) == (answer["nbytes"] <= 200)
+        assert ("values" in answer) == (size <= 64)
+        if "values" in answer:
+            data = b"".join(_packed(value, letter) for value in answer["values"])
+            assert len(answer["values"]) == size
+            assert f"{zlib.crc32(data):08x}" == answer["crc32"]
+            assert hashlib.sha256(data).hexdigest() == answer["sha256"]
+            assert data.hex() == answer.get("elements", data.hex())
 
 
 def _unxz(data):
@@ -368,21 +369,19 @@ def test_javascript_module_runs_in_a_browser():
 
 
 def python_reader(tmp_path, body):
-    """A reader that handles each `path` as `body` says."""
+    """A reader that does for each path what `body` says, and then answers "error header"."""
     script = tmp_path / "reader.py"
     script.write_text(
         "import os, sys, time\n"
-        f"sys.path.insert(0, {str(CORPUS.parent / 'src')!r})\n"
-        "from idxfile.conformance import respond\n"
-        "for line in sys.stdin:\n"
-        "    path = line[:-1]\n"
+        "for path in sys.stdin:\n"
         f"    {body}\n"
-        "    print(respond(path), flush=True)\n"
+        "    print('error header', flush=True)\n"
     )
-    return [sys.executable, str(script)]
+    return [sys.executable, "-S", str(script)]
 
 
 SOME = chosen(MANIFEST, "core", "cut-0*")
+"""Files that are cut inside their header."""
 
 
 def results(command, selected=SOME, **options):
@@ -430,7 +429,7 @@ def test_complaint_of_a_crash_is_told(tmp_path):
 
 def test_hang_is_told_and_the_rest_goes_on(tmp_path):
     hang = python_reader(tmp_path, "'cut-04' in path and time.sleep(1000)")
-    assert results(hang, SOME, timeout=2) == all_pass({"cut-04": "hang"})
+    assert results(hang, SOME, timeout=3) == all_pass({"cut-04": "hang"})
 
 
 def test_reader_that_never_flushes_is_told():
@@ -440,14 +439,14 @@ def test_reader_that_never_flushes_is_told():
 
 
 def test_death_after_an_answer_is_not_blamed_on_the_next_file(tmp_path):
-    once = python_reader(tmp_path, "print(respond(path), flush=True); break")
+    once = python_reader(tmp_path, "print('error header', flush=True); break")
     assert results(once, SOME) == all_pass({})
 
 
 def test_exit_code_at_the_end_counts(tmp_path):
     """Sanitizers tell of leaks so."""
     leaky = python_reader(tmp_path, "pass")
-    with open(leaky[1], "a") as script:
+    with open(leaky[-1], "a") as script:
         script.write("sys.exit('leak')\n")
     found = outcomes(leaky, SOME)
     assert found[-1] == (END, "crash", "exit code 0", "ended with exit code 1: leak")
@@ -509,9 +508,8 @@ def test_answers_to_a_cut_file(line, result):
     assert judge(row, line) == result
 
 
-@rows(ROWS)
-def test_right_line_is_right(row):
-    assert judge(row, right_line(row)) == "pass"
+def test_right_lines_are_right():
+    assert {judge(row, right_line(row)) for row in ROWS} == {"pass"}
 
 
 def invoke(*words):

@@ -95,7 +95,7 @@ def test_elements_are_read_from_any_byte(
 def test_a_source_that_has_become_shorter_is_an_error(dtype: str) -> None:
     target = np.empty(8, dtype)
     data = b"head." + bytes(target.nbytes - 2)
-    with pytest.raises(TruncatedError, match="and did not when it was opened") as caught:
+    with pytest.raises(TruncatedError, match="shorter than it was when it was opened") as caught:
         read_elements(open_source(data), 5, target, big(dtype))
     assert caught.value.offset == len(data)
 

@@ -53,7 +53,7 @@ def test_any_range_of_any_kind_of_file(file_of: Callable[[bytes], Any], mmap: bo
 
 def test_the_first_kilobyte_alone(file_of: Callable[[bytes], Any]) -> None:
     source = open_source(file_of(NOISE))
-    assert header_prefix(source) == NOISE[:1020] + NOISE[1020:1024]
+    assert header_prefix(source) == NOISE[:1024]
     source.close()
 
 
@@ -139,7 +139,7 @@ def test_a_name_may_be_any_bytes(tmp_path: Path) -> None:
 # What is none
 
 
-@pytest.mark.parametrize("file", [None, 5, True, 1.5, ["a"], ("a",), {}, object(), "text".split])
+@pytest.mark.parametrize("file", [None, 5, True, 1.5, ["a"], ("a",), {}, print])
 def test_what_is_no_file_is_a_type_error(file: Any) -> None:
     with pytest.raises(TypeError):
         open_source(file)
@@ -273,6 +273,7 @@ def test_a_file_object_is_given_back_open_and_bytes_unchanged(places: Places) ->
     assert data == NOISE
     assert not file.closed
     assert not stream.closed
+    del given, source
     data.clear()  # nobody holds it any more
 
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .array import IdxArray, open, read
+    from .catalog.download import fetch
     from .catalog.identity import Identity, identify
+    from .catalog.table import DatasetFacts, FileFacts, datasets
     from .dataset import Dataset
     from .errors import (
         ChecksumError,
@@ -47,7 +49,9 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "array": ("IdxArray", "open", "read"),
+    "catalog.download": ("fetch",),
     "catalog.identity": ("Identity", "identify"),
+    "catalog.table": ("DatasetFacts", "FileFacts", "datasets"),
     "dataset": ("Dataset",),
     "errors": (
         "ChecksumError",
@@ -80,8 +84,10 @@ __all__ = [
     "PROBLEMS",
     "ChecksumError",
     "Dataset",
+    "DatasetFacts",
     "Difference",
     "FetchError",
+    "FileFacts",
     "FormatError",
     "Header",
     "Identity",
@@ -103,9 +109,11 @@ __all__ = [
     "check",
     "concat",
     "create",
+    "datasets",
     "diff",
     "encode",
     "examine",
+    "fetch",
     "identify",
     "info",
     "open",

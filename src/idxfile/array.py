@@ -10,14 +10,15 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .elements import Array, as_bytes, fitted, read_elements, turn
-from .errors import FormatError, UnsupportedError
+from .errors import FormatError, IdxWarning, UnsupportedError, printable
 from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
 from .problems import Handling, settle
 from .selection import Items, in_bounds, select, spans
@@ -78,6 +79,8 @@ class IdxArray:
         self._recipe = recipe
         self._lock = threading.Lock()
         self._closed = False
+        # A stream that fits into the first kilobyte had an end when its header was judged.
+        self._judged = source.size is not None
         self._stored: Array | None = None
         self._direct: Array | None = None
         self.dtype: np.dtype[Any] = header.dtype
@@ -280,9 +283,9 @@ class IdxArray:
             return
         with self._lock:
             if not self.shape:
-                block = self._read_items(0, 1)
-                block.reshape(())[key] = array
-                self._scatter(range(1), block)
+                block = self[...]
+                block[key] = array
+                self._scatter(range(1), block.reshape(1))
                 return
             whole = select(key, self.shape)
             for selection, part in whole.parts(array, self._header.item_shape, self._block_items()):
@@ -344,8 +347,9 @@ class IdxArray:
             if isinstance(self._source, Spool):
                 with self._lock:
                     if self._stored is None:
-                        spool = self._source
-                        judge_after(spool.load, spool, self._header, self._problems)
+                        self._source.load()
+                        if not self._judged:
+                            judge_spooled(self._source, self._header, self._problems)
                         self._attach()
         return self._stored
 
@@ -473,14 +477,8 @@ def open_header(
     return source, header
 
 
-def judge_after(
-    work: Callable[[], object], source: Spool, header: Header, problems: Handling
-) -> None:
-    """Do the work that reads a spool, then judge what only its end could tell."""
-    judged = source.size is not None
-    work()
-    if judged:
-        return
+def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
+    """Judge a source whose length is known only now that all of it was read."""
     found = list(source.problems)
     if source.size != header.file_nbytes:
         for problem in examine(header_prefix(source), source.size)[1]:
@@ -568,8 +566,15 @@ def open_whole_items(file: Any) -> IdxArray:
             source.limit = header.file_nbytes
             source.load()  # now the size is known
         found = max(0, (source.size or 0) - header.data_offset)
-        if header.ndim and found < header.nbytes:
+        if found < header.nbytes:
+            if not header.ndim:
+                settle(examine(header_prefix(source), source.size)[1], "raise", source.name)
             count = found // header.item_nbytes
+            warnings.warn(
+                f"{printable(source.name)}: {count:,} of {header.shape[0]:,} declared items are whole",
+                IdxWarning,
+                stacklevel=2,
+            )
             header = replace(header, shape=(count, *header.item_shape))
         return IdxArray(source, header, problems="salvage")
     except BaseException:
@@ -680,11 +685,13 @@ def _read_spooled(source: Spool, header: Header, out: Array | None, problems: Ha
         try:
             memory = reserve(header.nbytes)
         except MemoryError:
-            judge_after(source.load, source, header, problems)
+            source.load()
+            judge_spooled(source, header, problems)
             raise
         target = np.frombuffer(memory, header.dtype, header.size).reshape(header.shape)
-    judge_after(
-        lambda: source.drain(header.data_offset, as_bytes(target)), source, header, problems
-    )
+    judged = source.size is not None
+    source.drain(header.data_offset, as_bytes(target))
+    if not judged:
+        judge_spooled(source, header, problems)
     turn(target, header.stored_dtype)
     return target

@@ -107,7 +107,10 @@ def _deflate_decoder() -> Decoder:
 
 
 class ChecksumMismatch(Exception):  # noqa: N818
-    """A member whose stored check (first) is not the computed one (second)."""
+    """A member whose stored check is not the computed one: both, and where it stands.
+
+    The third argument is how many bytes of what was fed lie from the stored check on.
+    """
 
 
 class GzipDecoder:
@@ -186,9 +189,11 @@ class GzipDecoder:
         stored_crc = int.from_bytes(self._pending[:4], "little")
         stored_length = int.from_bytes(self._pending[4:8], "little")
         if stored_crc != self._crc:
-            raise ChecksumMismatch(f"CRC-32 {stored_crc:08x}", f"{self._crc:08x}")
+            unread = len(self._pending)
+            raise ChecksumMismatch(f"CRC-32 {stored_crc:08x}", f"{self._crc:08x}", unread)
         if stored_length != self._length & 0xFFFFFFFF:
-            raise ChecksumMismatch(f"length {stored_length:,}", f"{self._length:,}")
+            unread = len(self._pending) - 4
+            raise ChecksumMismatch(f"length {stored_length:,}", f"{self._length:,}", unread)
         self.eof = True
         self.unused_data, self._pending = self._pending[_GZIP_TRAILER_NBYTES:], b""
 
@@ -445,12 +450,12 @@ class Inflater:
             hint="fetch the file again; `idx repair --salvage` keeps the whole items",
         )
 
-    def _wrong_checksum(self, stored: str, computed: str) -> Problem:
+    def _wrong_checksum(self, stored: str, computed: str, unread: int) -> Problem:
         return Problem(
             "stream-checksum",
             f"the {self.codec.name} stream stores {stored}, its content gives {computed} "
             f"({self._of_expected()})",
-            offset=self._consumed,
+            offset=self._consumed - unread,
             found=computed,
             expected=stored,
             hint="the file was damaged on its way: fetch it again",

@@ -89,7 +89,8 @@ def _read_exactly(source: Source, start: int, target: Array) -> None:
     count = source.readinto_at(start, as_bytes(target))
     if count != target.nbytes:
         raise TruncatedError(
-            f"the file ends at byte {start + count:,}, and did not when it was opened",
+            f"{count:,} of {target.nbytes:,} bytes at byte {start:,}: "
+            "the file is shorter than it was when it was opened",
             file=source.name,
             offset=start + count,
             found=count,

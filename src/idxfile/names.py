@@ -75,7 +75,8 @@ def find_partner(path: str) -> str | None:
     )
     if len(found) > 1:
         # The one that is written as ours is ours: compressed or not, with the same decoration.
-        same = [p for p in found if p.endswith(_SUFFIXES) == path.endswith(_SUFFIXES)]
+        packed = codec_of_name(path) is not None
+        same = [p for p in found if (codec_of_name(p) is not None) == packed]
         if len(same) != 1:
             names = " and ".join(printable(os.path.basename(p)) for p in found)
             raise PairError(

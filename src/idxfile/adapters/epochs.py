@@ -117,8 +117,8 @@ class Gather:
         scale: None, "unit" or `(mean, std)`, as in `Dataset.batches`.
         dtype: of the images; float32 for scaled ones.
         label_dtype: of the labels.
-        channel: where grey items get a channel dimension of 1: -3 before, -1 behind the rows and
-            columns. Items that have not two dimensions stay as they are stored.
+        channels_first: where grey items get a channel dimension of 1: before or behind their rows
+            and columns. Items that have not two dimensions stay as they are stored.
     """
 
     def __init__(
@@ -126,15 +126,16 @@ class Gather:
         ds: Dataset,
         scale: Scale = None,
         dtype: Any = None,
-        *,
-        label_dtype: Any = np.int64,
-        channel: int = -1,
+        label_dtype: Any = "int64",
+        channels_first: bool = False,
     ) -> None:
         self.ds = ds
+        self._options = scale, dtype, label_dtype, channels_first
         self._scaling = Scaling(ds.images.dtype, scale, dtype)
-        self._label_dtype = label_dtype
-        self._channel = channel if len(ds.images.item_shape) == 2 else None
-        self._scale, self._dtype = scale, dtype
+        self._label_dtype = np.dtype(label_dtype)
+        self._view: tuple[Any, ...] = (...,)
+        if len(ds.images.item_shape) == 2:
+            self._view = (..., None, slice(None), slice(None)) if channels_first else (..., None)
 
     def __call__(self, positions: Any) -> tuple[Array, Any]:
         """Fresh images `(*positions.shape, …)` and their labels."""
@@ -143,6 +144,8 @@ class Gather:
         if not self._scaling.trivial:
             stored, images = images, np.empty(images.shape, self._scaling.dtype)
             self._scaling.apply(stored, images)
-        if self._channel is not None:
-            images = np.expand_dims(images, self._channel)
-        return images, self.ds.labels[positions].astype(self._label_dtype)
+        return images[self._view], self.ds.labels[positions].astype(self._label_dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Gather, (self.ds, *self._options)
+

@@ -38,7 +38,7 @@ class TorchDataset(torch.utils.data.Dataset[Any]):
         scale: Scale = None,
         dtype: Any = None,
     ) -> None:
-        self._gather = Gather(ds, scale, dtype, channel=-3)
+        self._gather = Gather(ds, scale, dtype, channels_first=True)
         self._transform = transform
 
     def __len__(self) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 from .. import signatures
 from ..codecs import codec_of_content
 from ..errors import FormatError
-from ..header import examine
+from ..header import Header, examine
 from ..report.facts import counted, make_out
-from ..source import header_prefix, open_source
+from ..source import Source, header_prefix, open_source
+from .recognition import Known, files_like, recognise
 
 __all__ = ["Identity", "identify"]
 
@@ -29,6 +30,12 @@ class Identity:
     """The compressions around it, the outermost first."""
     hint: str | None = None
     """What to do with it."""
+    dataset: str | None = None
+    """The known data set that it belongs to, as `fetch` calls it."""
+    split: str | None = None
+    """The part of that data set."""
+    role: str | None = None
+    """Its place in that part: images, labels …"""
 
     def as_dict(self) -> dict[str, Any]:
         """The facts as plain values, for JSON."""
@@ -38,11 +45,17 @@ class Identity:
             "is_idx": self.is_idx,
             "codecs": list(self.codecs),
             "hint": self.hint,
+            "dataset": self.dataset,
+            "split": self.split,
+            "role": self.role,
         }
 
 
 def identify(file: Any) -> Identity:
-    """Say what a file is by its first bytes, or what a number means that a reader complained of.
+    """Say what a file is by its content, or what a number means that a reader complained of.
+
+    Where type and shape are those of a file of a known data set, all of it is read, and it is named
+    by its digest, whatever its name and compression: "Fashion-MNIST train labels, not MNIST".
 
     Args:
         file: anything that `open` takes; or an int: the magic number from an error message.
@@ -66,17 +79,47 @@ def identify(file: Any) -> Identity:
     try:
         header, problems = make_out(source, source.size)
         prefix = header_prefix(source)
+        fault = next((problem for problem in problems if problem.level == "error"), None)
+        known = recognise(file, source, header) if header is not None and fault is None else []
     finally:
         source.close()
-    fault = next((problem for problem in problems if problem.level == "error"), None)
     if header is not None:
         kind = "an IDX file" if header.dialect == "idx" else "a Lush / EBLearn matrix"
         what = f"{kind}: {header}{f'; {fault.message}' if fault else ''}"
-        hint = "`idx check` tells more" if fault else None
+        if known:
+            return _identify_known(source, what, known)
+        hint = "`idx check` tells more" if fault else _unproven(header)
         return Identity(source.name, what, True, source.codecs, hint)
     assert fault is not None  # without a header there is an error
-    known = signatures.describe(prefix) if fault.code == "foreign" else None
-    return Identity(source.name, known or fault.message, False, source.codecs, fault.hint)
+    other = signatures.describe(prefix) if fault.code == "foreign" else None
+    return Identity(source.name, other or fault.message, False, source.codecs, fault.hint)
+
+
+def _identify_known(source: Source, what: str, known: list[Known]) -> Identity:
+    """A file that stands in the catalogue; several times, where files are the same."""
+    names = " or ".join(dict.fromkeys(row.text for row in known))
+    first = known[0]
+    same_split = all(row.file.split == first.file.split for row in known)
+    hint = None
+    if first.dataset.transposed and first.file.role == "images":
+        hint = f"the images lie transposed; `fetch('{first.dataset.name}')` turns them"
+    return Identity(
+        source.name,
+        f"{names}; {what}",
+        True,
+        source.codecs,
+        hint,
+        first.dataset.name,
+        first.file.split if same_split else None,
+        first.file.role,
+    )
+
+
+def _unproven(header: Header) -> str | None:
+    """Which known file it may be that cannot be told by its content, if there are few."""
+    rows = [row for row in files_like(header) if row.file.raw.strongest is None]
+    names = " or ".join(row.text for row in rows)
+    return f"it may be {names}: no checksum of that is known" if 0 < len(rows) < 3 else None
 
 
 def _identify_number(number: int) -> Identity:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
-from importlib.resources import files
+from importlib import resources
 from typing import Any, Literal
 
 __all__ = ["DatasetFacts", "FileFacts", "datasets"]
@@ -174,7 +174,7 @@ def datasets() -> tuple[DatasetFacts, ...]:
         >>> facts["emnist-letters"].classes[:3]
         (None, 'A/a', 'B/b')
     """
-    text = files(__package__).joinpath("datasets.toml").read_text("utf-8")
+    text = resources.files(__package__).joinpath("datasets.toml").read_text("utf-8")
     tables = tomllib.loads(text)
     families = tables["family"]
     return tuple(
@@ -221,8 +221,10 @@ def _dataset(row: dict[str, Any], shared: dict[str, Any], family: str | None) ->
 
 
 def _file(row: dict[str, Any]) -> FileFacts:
-    prints = {key: Fingerprint(**row[key]) for key in ("published", "raw") if key in row}
-    return FileFacts(**{key: _frozen(value) for key, value in row.items()} | prints)
+    values = {key: _frozen(value) for key, value in row.items()}
+    for key in ("published", "raw"):
+        values[key] = Fingerprint(**row.get(key, {}))
+    return FileFacts(**values)
 
 
 def _release(row: dict[str, Any]) -> Release:

@@ -66,6 +66,8 @@ COMMANDS: dict[str, Command] = {
         Command(
             "split", "selection", "Dataset.random_split", "Split a pair at random into several."
         ),
+        Command("datasets", "datasets", "datasets", "List the known data sets, or tell of one."),
+        Command("fetch", "datasets", "fetch", "Download a known data set, and verify it."),
         Command("append", "joining", "append", "Add the items of files to the end of a file."),
         Command("concat", "joining", "concat", "Write the items of many files into one."),
     )
@@ -85,6 +87,13 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f".{row.room}", __name__), f"{name}_command")
         command.short_help = row.help
         return command
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; end quietly when whoever reads the output has seen enough."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(0) from None
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the commands from the table, without importing one."""

@@ -32,7 +32,7 @@ def identify_command(subjects: tuple[str, ...], as_json: bool) -> int:
         found.append(identity)
         if not as_json:
             codec = f" ({'+'.join(identity.codecs)})" if identity.codecs else ""
-            click.echo(f"{printable(identity.subject)}: {printable(identity.what)}{codec}")
+            click.echo(f"{printable(identity.subject)}{codec}: {printable(identity.what)}")
             if identity.hint:
                 click.echo(f"  hint: {printable(identity.hint)}")
         return 0

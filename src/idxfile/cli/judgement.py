@@ -68,7 +68,8 @@ def check_command(files: tuple[str, ...], as_json: bool) -> int:
 
 _SUFFIXES = "|".join(re.escape(suffix) for row in CODECS for suffix in row.suffixes)
 _LOOKS_LIKE_IDX = re.compile(
-    rf"^[^.].*(idx\d+([-_][a-z]+\d*)?|\.idx|u?byte|\.lushbin)({_SUFFIXES})*$", re.IGNORECASE
+    rf"^[^.].*(idx\d+([-_][a-z]+\d*)?|\.idx|u?byte|\.lushbin)({_SUFFIXES})*\Z",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

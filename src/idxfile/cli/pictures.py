@@ -8,6 +8,7 @@ import shutil
 import click
 
 from ..array import IdxArray, open
+from ..errors import printable
 from ..names import file_name, find_partner
 from ..sink import write_whole
 from .terms import file_argument, force_option, place, refuse_to_overwrite
@@ -62,7 +63,7 @@ def show_command(
         refuse_to_overwrite(png, force)
         page = sheet(images, names, numbers, columns=columns, scale=scale or 2)
         write_whole(png, page)
-        click.echo(f"{png}: {len(page):,} bytes, of {images.header}", err=True)
+        click.echo(f"{printable(png)}: {len(page):,} bytes, of {images.header}", err=True)
 
 
 def _labels_of(file: str) -> str | None:

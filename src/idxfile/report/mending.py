@@ -160,13 +160,13 @@ def _right_header(
     Raises:
         IdxError: where there is no right file.
     """
-    codes = {problem.code for problem in report.problems}
+    there = report.header
     for problem in report.problems:
         mendable = problem.mendable or (problem.kind.salvageable and salvage)
-        if problem.level == "error" and not mendable:
+        if problem.level == "error" and (there is None or not mendable):
             raise _hopeless(problem, report)
-    there = report.header
-    assert there is not None  # without a header there is an error that nothing mends
+    assert there is not None  # without a header there is an error
+    codes = {problem.code for problem in report.problems}
     done = []
     if "swapped-header" in codes:
         done.append("turned the byte order of the header")
@@ -207,14 +207,13 @@ def _right_header(
 
 def _hopeless(problem: Problem, report: Report) -> IdxError:
     """The error for what cannot be mended, with what could still be saved."""
-    error = problem.error(report.file)
-    if not problem.kind.salvageable or report.header is None:
+    error, header, whole = problem.error(report.file), report.header, 0
+    if header is not None and header.ndim and header.item_nbytes:
+        whole = min(header.shape[0], report.data_nbytes // header.item_nbytes)
+    if not problem.kind.salvageable:
         error.hint = f"cannot be mended; {error.hint}" if error.hint else "cannot be mended"
-        return error
-    header = report.header
-    whole = report.data_nbytes // header.item_nbytes if header.item_nbytes else 0
-    if header.ndim and whole:
-        saved = counted(min(whole, header.shape[0]), "whole item")
+    elif whole:
+        saved = counted(whole, "whole item")
         error.hint = f"cannot be mended; --salvage (salvage=True) keeps its {saved}"
     else:
         error.hint = "cannot be mended: not one whole item is there"

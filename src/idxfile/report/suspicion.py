@@ -63,19 +63,22 @@ class Sample:
         evidence = judge(as_stored, swapped)
         if evidence is None:
             return None
+        order = self._header.byteorder
+        other = "little" if order == "big" else "big"
+        reads = 'byteorder="little" reads them so, ' if order == "big" else ""
         return Problem(
             "swapped-data",
-            f"the elements look little-endian: {evidence}",
+            f"the elements look {other}-endian: {evidence}",
             offset=self._header.data_offset,
-            found="little-endian",
-            expected="big-endian",
-            hint='byteorder="little" reads them so, `idx repair --swap-data` writes them right; '
-            "it cannot be proven, so look at the values",
+            found=f"{other}-endian",
+            expected=f"{order}-endian",
+            hint=f"{reads}`idx repair --swap-data` writes them right; it cannot be proven, "
+            "so look at the values",
         )
 
 
 def _judge_integers(stored: Any, swapped: Any) -> str | None:
-    """Swapped, the range of values must shrink by all but one of their bytes, or two."""
+    """Swapped, the range of values must shrink by two bytes, or one where there are two."""
     here, there = _range(stored), _range(swapped)
     shrinks_by = _bits(here) - _bits(there)
     if shrinks_by < min(16, 8 * (stored.dtype.itemsize - 1)):
@@ -95,12 +98,15 @@ def _bits(values: tuple[int, int]) -> int:
 
 
 def _judge_floats(stored: Any, swapped: Any) -> str | None:
-    """Swapped, nearly all exponents must become usual, of which few are so as stored."""
+    """Swapped, nearly all sizes must become usual, of which many are not so as stored.
+
+    Of random patterns of float32 about half are, of float64 a sixteenth.
+    """
     here, there = _usual(stored), _usual(swapped)
-    if here > 0.5 or there < 0.99:
+    if here > 0.7 or there < 0.99:
         return None
     return (
-        f"{here:.0%} of {stored.size:,} have a usual size (zero, or 1e-18 to 1e18), "
+        f"{here:.0%} of {np.count_nonzero(stored):,} that are not zero lie between 1e-18 and 1e18, "
         f"and with bytes swapped {there:.0%}"
     )
 
