@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import COMPRESS, MNIST
 
+from conftest import COMPRESS, MNIST
 from idxfile.errors import PairError
 from idxfile.header import Header
 from idxfile.names import file_name, find_partner, name_problems

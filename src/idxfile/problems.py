@@ -168,9 +168,19 @@ PROBLEMS: dict[str, ProblemKind] = {
         ProblemKind(
             "pair-swapped", "error", PairError, "The images stand under the name of the labels."
         ),
-        ProblemKind("pair-twice", "warning", PairError, "Two files take the same place in a pair."),
-        ProblemKind("label-values", "warning", PairError, "Labels that are no class numbers."),
-        ProblemKind("label-range", "note", PairError, "From where to where the labels run."),
+        ProblemKind(
+            "pair-twice",
+            "warning",
+            PairError,
+            "Two files take the same place in a pair.",
+            readable=True,
+        ),
+        ProblemKind(
+            "label-values", "warning", PairError, "Labels that are no class numbers.", readable=True
+        ),
+        ProblemKind(
+            "label-range", "note", PairError, "From where to where the labels run.", readable=True
+        ),
         ProblemKind("changed", "error", FormatError, "The file changed while it was being read."),
     )
 }

@@ -1,0 +1,428 @@
+"""Reading what is wrong, huge or hostile: told at once, at little cost, and nothing invented."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import (
+    COMPRESS,
+    KINDS,
+    MEASURE,
+    PACKINGS,
+    SEEKABLE,
+    STREAMS,
+    H,
+    OnlyRead,
+    Places,
+    assert_same,
+    bits,
+    idx_bytes,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+import idxfile
+from idxfile.errors import FormatError, IdxError, TruncatedError, UnsupportedError
+
+MIB = 1 << 20
+
+
+def read_lazily(file: Any) -> Any:
+    """All of a file through a lazy array."""
+    with idxfile.open(file) as x:
+        return np.asarray(x)
+
+
+ROADS = {"read": idxfile.read, "open": read_lazily, "items": lambda f: idxfile.read(f, slice(None))}
+
+
+# Every file cut at every byte
+
+CUT = bits("int16", 2, 3)
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("kind", [*SEEKABLE, *STREAMS])
+def test_a_file_cut_at_any_byte_is_truncated(kind: str, road: str, places: Places) -> None:
+    data = idx_bytes(CUT)
+    for length in range(len(data)):
+        file = KINDS[kind](places, data[:length])
+        with pytest.raises(TruncatedError) as caught:
+            ROADS[road](file)
+        assert caught.value.offset == length
+        assert caught.value.hint
+        places.stack.close()
+
+
+def whole_already(packing: str, packed: bytes) -> int:
+    """From how many bytes on a compressed file holds all: what may follow is padding."""
+    if "padded" in packing:
+        return len(packed) - 512
+    if packing == "gz blocked":
+        return len(packed) - len(gzip.compress(b"", mtime=0)) - 8  # the empty member at the end
+    if packing == "zst skippable":
+        return len(packed) - 13
+    return len(packed)
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_compressed_file_cut_at_any_byte_is_truncated(packing: str, road: str) -> None:
+    packed = PACKINGS[packing](idx_bytes(CUT))
+    enough = whole_already(packing, packed)
+    for length in range(len(packed)):
+        if length == enough or ("padded" in packing and length > enough):
+            assert_same(ROADS[road](packed[:length]), CUT)
+            continue
+        if length > enough:  # cut inside what follows the data
+            with pytest.raises(IdxError) if packing != "zst skippable" else junk_or_cut():
+                ROADS[road](packed[:length])
+            continue
+        with pytest.raises(FormatError) as caught:
+            ROADS[road](packed[:length])
+        begins = idxfile.codecs.codec_of_content(packed[:length])
+        assert not begins or isinstance(caught.value, TruncatedError)
+
+
+def junk_or_cut() -> Any:
+    return pytest.raises((IdxError, idxfile.IdxWarning))
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_a_cut_stream_is_told_by_bytes_of_bytes(name: str) -> None:
+    array = bits("uint8", 3000)
+    packed = COMPRESS[name](idx_bytes(array))
+    for road in ROADS.values():
+        with pytest.raises(TruncatedError) as caught:
+            road(packed[:-9])
+        assert f"the {name} stream is cut: " in str(caught.value)
+        assert " of 3,008 bytes inflated" in str(caught.value)
+        assert caught.value.expected == 3008
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_no_flipped_byte_of_a_compressed_file_goes_unnoticed(name: str) -> None:
+    packed = COMPRESS[name](idx_bytes(CUT))
+    for at in range(len(packed)):
+        for flip in (0x01, 0x80):
+            flipped = bytearray(packed)
+            flipped[at] ^= flip
+            for road in ROADS.values():
+                try:
+                    assert_same(road(bytes(flipped)), CUT)
+                except (IdxError, idxfile.IdxWarning):
+                    pass
+
+
+def test_a_wrong_checksum_is_told_with_both(places: Places) -> None:
+    packed = bytearray(gzip.compress(idx_bytes(CUT)))
+    packed[-8:-4] = bytes(4)
+    for road in ROADS.values():
+        with pytest.raises(idxfile.ChecksumError, match="stores CRC-32 00000000, its content gives"):
+            road(places.path(bytes(packed)))
+
+
+# Any bytes at all
+
+
+def looked_at(data: bytes) -> None:
+    for file in (data, OnlyRead(data), gzip.compress(data, 1)):
+        for road in ROADS.values():
+            try:
+                found = road(file)
+            except (IdxError, idxfile.IdxWarning, MemoryError):
+                continue
+            except IndexError:
+                assert road is ROADS["items"]  # a scalar has no items
+                continue
+            assert isinstance(found, np.ndarray)
+            assert found.nbytes <= len(data)
+
+
+@given(st.binary(max_size=64))
+def test_no_bytes_break_a_reader(data: bytes) -> None:
+    looked_at(data)
+
+
+@given(
+    st.sampled_from([8, 9, 11, 12, 13, 14]),
+    st.lists(st.sampled_from([0, 1, 2, 3, 255, 65536, 2**31, 2**32 - 1]), max_size=70),
+    st.binary(max_size=40),
+)
+def test_no_header_breaks_a_reader(code: int, dimensions: list[int], data: bytes) -> None:
+    looked_at(H(code, *dimensions) + data)
+
+
+@given(st.sampled_from([0x51, 0x52, 0x55, 0x58]), st.binary(max_size=48), st.booleans())
+def test_no_lush_header_breaks_a_reader(kind: int, data: bytes, big: bool) -> None:
+    magic = bytes([0x1E, 0x3D, 0x4C, kind])
+    looked_at((magic if big else magic[::-1]) + data)
+
+
+# Sizes
+
+BOMBS = {
+    "3 TB": (H(0x08, 2**32 - 1, 28, 28), "3,367,254,359,280 missing"),
+    "over 64 bits": (H(0x08, *(65536,) * 4), "18,446,744,073,709,551,616 missing"),
+    "in doubles": (H(0x0E, *(2**32 - 1,) * 9), "missing"),
+    "in 60 dimensions": (H(0x0C, *(2**32 - 1,) * 60), "missing"),
+    "1 GB": (H(0x0C, 2**28), "1,073,741,824 missing"),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_header_is_not_believed(file_of: Callable[[bytes], Any], bomb: str, road: str) -> None:
+    data, message = BOMBS[bomb]
+    file = file_of(data)
+    tracemalloc.start()
+    try:
+        start = time.perf_counter()
+        with pytest.raises(TruncatedError, match=message):
+            ROADS[road](file)
+        assert time.perf_counter() - start < 0.1
+        assert tracemalloc.get_traced_memory()[1] < 3 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+BOMB = """
+import gzip, idxfile
+small = gzip.compress(bytes.fromhex("00000801 00000001 07") + bytes(1 << 28), 9)
+large = gzip.compress(bytes.fromhex("00000801 3b9aca00"), 9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "error"),
+    [
+        ("idxfile.read(small)", "TrailingDataError"),
+        ("idxfile.open(small)[0]", "TrailingDataError"),
+        ("idxfile.read(large)", "TruncatedError"),
+        ("idxfile.open(large)[0]", "TruncatedError"),
+        ("idxfile.open(large, spool_nbytes=1 << 40)[0]", "TruncatedError"),
+        ("idxfile.read(large, [1, 2])", "TruncatedError"),
+    ],
+)
+def test_a_small_file_never_takes_much_memory(work: str, error: str) -> None:
+    taken = in_a_child(
+        f"""{BOMB}
+def work():
+    try:
+        {work}
+    except idxfile.{error}:
+        return
+    raise AssertionError("no {error}")
+"""
+    )
+    assert taken < 12 * MIB
+
+
+def in_a_child(source: str) -> int:
+    """The bytes of memory that the `work` of this source needs in a process of its own."""
+    code = f"import numpy\n{MEASURE}{source}\nprint(peak_of(work))"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    return int(child.stdout)
+
+
+PEAKS = {
+    # what is done, on a file of 64 MiB of random bytes in each, and the bytes it may take
+    "read uint8": ("idxfile.read(path8)", 64 + 8),
+    "read int32": ("idxfile.read(path32)", 64 + 8),
+    "read bytes": ("idxfile.read(data)", 64 + 8),
+    "read a file object": ("idxfile.read(open(path32, 'rb', buffering=0))", 64 + 8),
+    "read gz": ("idxfile.read(packed)", 64 + 64 + 16),
+    "read gz of int32": ("idxfile.read(packed32)", 64 + 64 + 16),
+    "read zst": ("idxfile.read(zst)", 64 + 64 + 16),
+    "read into": ("idxfile.read(path32, out=out)", 8),
+    "read gz into": ("idxfile.read(packed32, out=out)", 64 + 16),
+    "read items": ("idxfile.read(path32, slice(1, None))", 64 + 8),
+    "read few items": ("idxfile.read(path32, [1, 500, 9])", 8),
+    "read every second item": ("idxfile.read(path32, slice(None, None, 2))", 32 + 16),
+    "blocks": ("for block in idxfile.open(path32, mmap=False).blocks(): pass", 24),
+    "take": ("idxfile.open(path32, mmap=False).take([5, 7], out=out[:2])", 8),
+    "assign": ("idxfile.open(path32, mode='r+', mmap=False)[...] = 7", 32),
+    "open": ("idxfile.open(path32)[77]", 1),
+    "write": ("idxfile.write(target, array)", 16),
+    "write reversed": ("idxfile.write(target, array[::-1, ::-1])", 16),
+    "write Fortran": ("idxfile.write(target, array.T)", 16),
+    "write strided": ("idxfile.write(target, array[:, ::2])", 16),
+    "write big-endian": ("idxfile.write(target, array.view('>i4'))", 16),
+    "write gz": ("idxfile.write(target + '.gz', array)", 16),
+    "write blocked": ("idxfile.write(target + '.gz', array, blocked=True)", 16),
+    "write int64": ("idxfile.write(target, wide, dtype='int32', cast='safe')", 32 + 16),
+    "append": ("idxfile.append(path32, array[:4])", 16),
+    "concat": ("idxfile.concat(target, [path32, path32])", 32),
+}
+
+
+@pytest.fixture(scope="session")
+def large_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of 64 MiB, each made once."""
+    folder = tmp_path_factory.mktemp("large")
+    data = np.random.default_rng(6).bytes(1 << 16) * 1024
+    (folder / "8").write_bytes(H(0x08, 1024, 65536) + data)
+    (folder / "32").write_bytes(H(0x0C, 1024, 16384) + data)
+    (folder / "8.gz").write_bytes(gzip.compress(H(0x08, 1024, 65536) + data, 0))
+    (folder / "32.gz").write_bytes(gzip.compress(H(0x0C, 1024, 16384) + data, 0))
+    (folder / "8.zst").write_bytes(COMPRESS["zst"](H(0x08, 1024, 65536) + data))
+    return folder
+
+
+@pytest.mark.parametrize("work", PEAKS)
+def test_peak_memory(work: str, large_files: Path, tmp_path: Path) -> None:
+    done, limit = PEAKS[work]
+    path32 = str(large_files / "32")
+    if work in ("append", "assign"):
+        path32 = str(tmp_path / "32")
+        Path(path32).write_bytes((large_files / "32").read_bytes())
+    taken = in_a_child(
+        f"""
+import idxfile, idxfile.array, idxfile.writer
+numpy.asarray(idxfile.read(idxfile.encode(numpy.zeros(9, "int32"), codec="gz")))
+path8, path32, target = {str(large_files / "8")!r}, {path32!r}, {str(tmp_path / "new")!r}
+packed, packed32 = {str(large_files / "8.gz")!r}, {str(large_files / "32.gz")!r}
+zst = {str(large_files / "8.zst")!r}
+work = {work!r}
+data = open(path8, "rb").read() if work == "read bytes" else b""
+out = numpy.zeros((1024, 16384), "int32") + 1 if "into" in work or work == "take" else None
+array = idxfile.read(path32) if "write" in work or work == "append" else None
+wide = numpy.ones((1024, 8192), "int64") if work == "write int64" else None
+def work():
+    {done}
+"""
+    )
+    assert taken < limit * MIB
+
+
+# The largest file that there can be
+
+
+@pytest.fixture(scope="session")
+def three_terabytes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """2^32 - 1 images, of which a few are not empty."""
+    path = tmp_path_factory.mktemp("sparse") / "train-images-idx3-ubyte"
+    with open(path, "wb") as file:
+        file.write(H(0x08, 2**32 - 1, 28, 28))
+        file.truncate(16 + (2**32 - 1) * 784)
+        file.seek(-784, os.SEEK_END)
+        file.write(b"\7" * 784)
+    return path
+
+
+@pytest.mark.parametrize(("mode", "mmap"), [("r", True), ("c", True), ("r+", True), ("r", False)])
+def test_a_file_of_three_terabytes(mode: str, mmap: bool, three_terabytes: Path) -> None:
+    taken = in_a_child(
+        f"""
+import idxfile, time
+x = idxfile.open(idxfile.encode(numpy.zeros((2, 2), "uint8")))
+x[-1], x.take([0])
+def work():
+    start = time.perf_counter()
+    with idxfile.open({str(three_terabytes)!r}, mode={mode!r}, mmap={mmap}) as x:
+        last = 2**32 - 2
+        assert x.shape == (2**32 - 1, 28, 28) and x.nbytes == 3367254359280
+        assert len(x) == 2**32 - 1
+        assert (x[-1] == 7).all() and (x[last] == 7).all()
+        assert not x[last // 2].any() and not x[1_000_000_000:1_000_000_003].any()
+        assert x[-3:, 5, ::2].tolist() == [[0] * 14, [0] * 14, [7] * 14]
+        assert x[:: 2**30].shape == (4, 28, 28)
+        assert x.take([0, last, -2]).sum(axis=(1, 2)).tolist() == [0, 7 * 784, 0]
+        assert x[[last, 5], 0, 0].tolist() == [7, 0]
+        assert next(x.blocks(block_nbytes=784 * 9)).shape == (9, 28, 28)
+        assert not next(iter(x)).any()
+        assert pickle.loads(pickle.dumps(x)).shape == x.shape
+        if {mode!r} != "r":
+            x[3_000_000_000, 1] = 9
+            x[last - 5 : last - 3, :, 27] = 8
+            assert x[3_000_000_000].sum() == 9 * 28 and x[-6:-4].sum() == 8 * 56
+            x[3_000_000_000] = 0
+            x[last - 5 : last - 3] = 0
+    assert time.perf_counter() - start < 0.5
+import pickle
+""".replace("def work", "import pickle\ndef work", 1)
+    )
+    assert taken < 8 * MIB
+    assert three_terabytes.stat().st_blocks * 512 < MIB
+
+
+# What no array can be
+
+
+def test_65_dimensions_are_read_as_far_as_can_be(file_of: Callable[[bytes], Any]) -> None:
+    data = H(0x08, *(1,) * 65) + b"\7"
+    for road in (ROADS["read"], ROADS["open"], ROADS["items"]):
+        with pytest.raises(UnsupportedError, match="65 dimensions; NumPy holds 64"):
+            road(file_of(data))
+    with idxfile.open(file_of(data)) as x:
+        assert (x.ndim, x.shape, x.size, len(x)) == (65, (1,) * 65, 1, 1)
+        for read in (lambda: x[0], lambda: x.take([0]), lambda: x.raw, lambda: next(x.blocks())):
+            with pytest.raises(UnsupportedError, match="65 dimensions; NumPy holds 64"):
+                read()
+
+
+@pytest.mark.parametrize("count", [64, 65, 255])
+def test_as_many_dimensions_as_a_header_can_have(count: int) -> None:
+    header, problems = idxfile.examine(H(0x08, *(1,) * count), 4 + 4 * count + 1)
+    assert header is not None
+    assert header.ndim == count
+    assert [problem.level for problem in problems] == ["note"] * (count > 64)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_an_empty_array_that_numpy_has_no_room_for(road: str, places: Places) -> None:
+    data = H(0x0E, 0, *(2**32 - 1,) * 3)
+    for file in (data, places.path(data), gzip.compress(data)):
+        with pytest.raises(UnsupportedError, match="NumPy has no room for its other dimensions"):
+            ROADS[road](file)
+    with idxfile.open(data) as x:
+        assert x.shape == (0, *(2**32 - 1,) * 3)
+
+
+def test_an_empty_array_of_large_items() -> None:
+    assert idxfile.read(H(0x08, 0, 2**31, 2**31)).shape == (0, 2**31, 2**31)
+
+
+# Errors by name
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        (b"", TruncatedError, "file is empty (0 bytes), an IDX header needs at least 4"),
+        (H(8, 2, 2, 2) + bytes(7), TruncatedError, "needs 24 bytes, has 23: 1 missing"),
+        (H(8, 1) + b"\7\n", idxfile.TrailingDataError, "1 byte after the data at offset 9"),
+        (b"a\0\x08\1", FormatError, "found 61 00 08 01 at byte 0, expected 00 00"),
+        (b"\xff\xff\x08\1\0\0\0\1\7", FormatError, "found ff ff 08 01 at byte 0"),
+        (b"\0\0\x0a\1\0\0\0\2\1\2", FormatError, "found element type 0a at byte 2"),
+        (b"\3\x08\0\0" + b"\2\0\0\0" * 3 + bytes(8), FormatError, "least significant byte first"),
+        (H(8, *(0x02000000,) * 3) + bytes(8), FormatError, "dimensions read little-endian are 2,2,2"),
+        (b"RL=\x1e"[::-1] + b"\0\0\0\1", FormatError, "found 1e 3d 4c 52"),
+        (b"\x52\x4c\x3d\x1e\1\0\0\0", UnsupportedError, "a Lush matrix of packed elements"),
+        (b"\x58\x4c\x3d\x1e\1\0\0\0", UnsupportedError, "a Lush matrix of C long elements"),
+    ],
+)
+def test_what_is_wrong_is_told_with_the_name(
+    data: bytes, error: type[IdxError], message: str, file_of: Callable[[bytes], Any]
+) -> None:
+    if data[:4] == b"\x1e=LR":
+        message, error = "a Lush matrix of packed elements", UnsupportedError
+    file = file_of(data)
+    with pytest.raises(error) as caught:
+        idxfile.read(file)
+    text = str(caught.value)
+    assert message in text
+    name = str(file) if isinstance(file, str | Path) else caught.value.file
+    assert text.startswith(f"{name}: ")
+    assert "\nhint: " in text
