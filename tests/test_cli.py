@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -534,11 +534,11 @@ def test_a_dash_is_standard_input(words: str, pack: Callable[[bytes], bytes], id
     assert result.out.startswith(start)
 
 
-@pytest.mark.parametrize("words", FROM_STDIN)
+@pytest.mark.parametrize("words", ["info -", "check -", "diff images.idx -", "append images.idx -"])
 def test_a_dash_is_a_real_pipe(words: str, files: Path) -> None:
     code, start = FROM_STDIN[words]
     done = spawn(*words.split(), input=gzip.compress(IMAGES), cwd=files)
-    assert (done.returncode, done.stdout.decode().startswith(start[:10])) == (code, True)
+    assert (done.returncode, done.stdout.decode().startswith(start)) == (code, True)
 
 
 def test_a_file_may_stand_as_standard_input(files: Path) -> None:
@@ -600,15 +600,18 @@ def test_streams_may_be_closed(
     assert (done.returncode, done.stderr.split(b"hint")[0]) == (code, err)
 
 
-def test_a_terminal_without_the_characters_gets_escapes(files: Path) -> None:
-    for encoding in ("ascii", "latin-1", "cp1252"):
-        environment = {**os.environ, "PYTHONIOENCODING": encoding}
-        for words in (["info", "images.idx"], ["check", "page.idx"], ["show", "images.idx"]):
-            assert spawn(*words, env=environment).returncode in (0, 1)
+@pytest.mark.parametrize(
+    ("encoding", "words"), [("ascii", "info images.idx"), ("latin-1", "show images.idx")]
+)
+def test_a_terminal_without_the_characters_gets_others(
+    encoding: str, words: str, files: Path
+) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LANG": "C.UTF-8"}
+    assert spawn(*words.split(), env=environment).returncode == 0
 
 
 def test_nothing_is_coloured_where_nobody_looks(files: Path) -> None:
-    for words in (["show", "images.idx"], ["check", "."], ["-h"], ["info", "nix"]):
+    for words in (["show", "images.idx"], ["info", "nix"]):
         done = spawn(*words, env={**os.environ, "TERM": "xterm-256color"})
         assert b"\x1b" not in done.stdout + done.stderr
 
@@ -617,12 +620,8 @@ def test_nothing_is_coloured_where_nobody_looks(files: Path) -> None:
 def test_a_terminal_gets_colour_unless_it_wants_none(no_color: str, files: Path) -> None:
     near, far = os.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "NO_COLOR": no_color, "LANG": "C.UTF-8"}
-    for words, coloured in (
-        (["show", "images.idx"], not no_color),
-        (["info", "images.idx"], False),
-    ):
-        subprocess.run([SCRIPT, *words], stdout=far, check=True, env=environment)
-        assert (b"\x1b" in os.read(near, 1 << 16)) == coloured
+    subprocess.run([SCRIPT, "show", "images.idx"], stdout=far, check=True, env=environment)
+    assert (b"\x1b" in os.read(near, 1 << 16)) == (not no_color)
     os.close(near)
     os.close(far)
 
@@ -822,16 +821,19 @@ def test_an_interrupt_is_quiet(files: Path) -> None:
     assert (process.returncode, out, err) == (130, b"", b"\ninterrupted\n")
 
 
-def test_an_interrupted_mending_leaves_nothing(files: Path) -> None:
-    with open("sparse.idx", "wb") as file:
-        file.write(H(8, 1 << 31))
-        file.truncate(1 << 31)
-    with subprocess.Popen([SCRIPT, "repair", "sparse.idx", "new.idx"], stderr=-1) as process:
-        while process.poll() is None and not [n for n in os.listdir() if n.endswith(".tmp")]:
-            pass
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-    assert not [name for name in os.listdir() if "new" in name]
+def test_an_interrupted_mending_leaves_nothing(
+    idx: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> Iterator[bytes]:
+        yield b"begun"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("idxfile.report.mending._blocks", interrupted)
+    before = sorted(os.listdir())
+    assert idx("repair", "long.idx", "new.idx").code == 130
+    assert idx("repair", "long.idx", "--in-place").code == 130
+    assert sorted(os.listdir()) == before
+    assert Path("long.idx").read_bytes() == LONG
 
 
 # Folders and patterns
@@ -999,15 +1001,15 @@ def test_the_completion_script_of_every_shell_names_the_command(shell: str) -> N
         ("idx x", []),
     ],
 )
-def test_completion_offers_what_fits(words: str, offered: list[str]) -> None:
-    environment = {
-        **os.environ,
-        "_IDX_COMPLETE": "bash_complete",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split(" ")) - 1),
-    }
-    done = spawn(env=environment)
-    assert [line.removeprefix("plain,") for line in done.stdout.decode().split()] == offered
+def test_completion_offers_what_fits(
+    words: str, offered: list[str], idx: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv("_IDX_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        idx()
+    assert [line.removeprefix("plain,") for line in capsys.readouterr().out.split()] == offered
 
 
 def test_completing_a_command_loads_none() -> None:
@@ -1019,5 +1021,6 @@ def test_completing_a_command_loads_none() -> None:
         "PYTHONPROFILEIMPORTTIME": "1",
     }
     done = spawn(env=environment)
+    assert done.stdout.decode().split()[0] == "plain,info"
     assert "idxfile.cli" in done.stderr.decode()
     assert not re.search(r"numpy|idxfile\.cli\.\w", done.stderr.decode())

@@ -379,8 +379,8 @@ class IdxArray:
 
     def _read_items(self, start: int, stop: int) -> Array:
         """A fresh native array of the items from `start` to `stop`."""
-        target = np.empty((stop - start, *self._header.item_shape), self.dtype)
         stored = self._whole()
+        target = np.empty((stop - start, *self._header.item_shape), self.dtype)
         if stored is not None:
             target[...] = stored[start:stop]
         else:

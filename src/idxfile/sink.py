@@ -83,17 +83,16 @@ def open_sink(target: Any, *, codec: str | None = "auto", blocked: bool = False)
 
 
 def _open_path(path: str) -> Sink:
-    final = os.path.realpath(path)
     try:
-        status = os.stat(final)
+        status = os.stat(path)
     except FileNotFoundError:
-        return FileSink(path, final, None)
+        return FileSink(path, os.path.realpath(path), None)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(21, "Is a folder; give a file name in it", path)
     if stat.S_ISREG(status.st_mode):
-        return FileSink(path, final, stat.S_IMODE(status.st_mode))
+        return FileSink(path, os.path.realpath(path), stat.S_IMODE(status.st_mode))
     # A pipe or a device is written as it stands: there is nothing to replace.
-    return ObjectSink(open(final, "wb", buffering=0), path, owned=True)
+    return ObjectSink(open(path, "wb", buffering=0), path, owned=True)
 
 
 def sync_folder(path: str) -> None:

@@ -1,10 +1,12 @@
 """What every loader shares: the order of its batches, and how one is gathered.
 
+Its keywords mean the same in every framework:
+
     batch_size, drop_last     as in `Dataset.batches`
     shuffle, seed             epoch e is in the order of `ds.batches(…, seed=seed + e)`
     scale, dtype              as in `Dataset.batches`
     epoch, start              the first epoch, and how many of its batches to pass over: to resume
-    rank, world_size          this process and how many there are: each gets items of its own
+    rank, world_size          this process, and how many there are: each gets items of its own
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ __all__ = ["Epochs", "Gather"]
 
 
 class Epochs:
-    """The positions of the items of each batch. Every `iter` is one epoch, then comes the next.
+    """The positions of the items of each batch. Every pass is one epoch, then comes the next.
 
     With several processes, the order of an epoch is drawn once for all, and dealt out: no item
     goes to two of them, and all get the same number. What does not divide is left out, and with
@@ -87,9 +89,11 @@ class Epochs:
         return self._batches
 
     def __iter__(self) -> Iterator[Array]:
+        # Counted when the first batch is asked for: torch makes two iterators, and uses one.
         order, first, size = self._order(), self.start, self._batch_size
         self.set_epoch(self.epoch + 1)
-        return (order[n * size : (n + 1) * size] for n in range(first, self._batches))
+        for number in range(first, self._batches):
+            yield order[number * size : (number + 1) * size]
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the next epoch, from its first batch on."""
@@ -148,4 +152,3 @@ class Gather:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Gather, (self.ds, *self._options)
-

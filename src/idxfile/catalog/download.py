@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from .table import Archive, DatasetFacts, FileFacts, FileRole, Part, dataset_nam
 __all__ = ["fetch"]
 
 Progress = Callable[[int, int], None]
+Key = TypeVar("Key")
 
 CONNECT_SECONDS = 10
 STALL_SECONDS = 30
@@ -130,19 +131,29 @@ def _opened(
 
 def obtain(
     facts: DatasetFacts,
-    files: dict[FileRole, list[FileFacts]],
+    files: Mapping[Key, list[FileFacts]],
     *,
     folder: str | os.PathLike[str] | None = None,
     offline: bool = False,
     progress: Progress | None = None,
-) -> dict[FileRole, list[str]]:
+) -> dict[Key, list[str]]:
     """The paths of files whose content is right; what is missing is downloaded.
+
+    Args:
+        facts: the data set.
+        files: its files, under keys of the caller's choice.
+        folder: see `fetch`, as the others.
+        offline: open no socket.
+        progress: called with the bytes downloaded and the bytes to download.
+
+    Returns:
+        The key → the paths of its files, in the same order.
 
     Raises:
         FetchError, MissingExtraError: see `fetch`.
     """
     storage = Storage.of(facts, folder)
-    wanted = [file for role in files.values() for file in role]
+    wanted = [file for some in files.values() for file in some]
     paths: dict[str, str] = {}
     faults: list[str] = []
     missing: list[FileFacts] = []
@@ -162,7 +173,7 @@ def obtain(
                 # Another process may have brought it while this one waited.
                 path, found = storage.find(file)
                 paths[file.name] = path or _bring(storage, file, found, offline, meter)
-    return {role: [paths[file.name] for file in some] for role, some in files.items()}
+    return {key: [paths[file.name] for file in some] for key, some in files.items()}
 
 
 def _not_at_hand(storage: Storage, missing: list[FileFacts], faults: list[str]) -> FetchError:
@@ -198,7 +209,9 @@ def _bring(
         return file_fault(part, facts, file)
 
     urls = [*_own_mirror(facts.name, file.name), *(base + file.name for base in facts.mirrors)]
-    if receive(urls, target, file.published.size, judge, meter, failures):
+    # The most that can come: deflate and xz add less than a hundredth to what they cannot shrink.
+    most = file.published.size or int((file.raw.size or 0) * 1.01) + 1024
+    if receive(urls, target, most, judge, meter, failures):
         return target
     if archive is not None:
         whole = _bring_archive(storage, archive, meter, failures)
@@ -241,7 +254,7 @@ def _own_mirror(folder: str, name: str) -> list[str]:
 def receive(
     urls: list[str],
     target: str,
-    size: int | None,
+    most: int | None,
     judge: Callable[[str], str | None],
     meter: Meter,
     failures: list[str],
@@ -251,7 +264,7 @@ def receive(
     Args:
         urls: the mirrors, in order.
         target: the final name, in a folder that is locked.
-        size: how many bytes there are, where that is known.
+        most: more bytes than these are refused while they come.
         judge: says what is wrong with a complete download, or None.
         meter: told of the bytes that arrive.
         failures: what went wrong with each mirror is added to it.
@@ -262,7 +275,7 @@ def receive(
     part = part_name(target)
     try:
         for url in urls:
-            fault = _transfer(url, part, os.path.basename(target), size, meter) or judge(part)
+            fault = _transfer(url, part, os.path.basename(target), most, meter) or judge(part)
             if fault is None:
                 settle(part, target)
                 meter.keep()
@@ -273,7 +286,7 @@ def receive(
         discard(part)
 
 
-def _transfer(url: str, part: str, name: str, size: int | None, meter: Meter) -> str | None:
+def _transfer(url: str, part: str, name: str, most: int | None, meter: Meter) -> str | None:
     """Download a file into `part`; what went wrong, or None."""
     pooch, requests = _extra("pooch"), _extra("requests")
     download = pooch.HTTPDownloader(
@@ -283,7 +296,7 @@ def _transfer(url: str, part: str, name: str, size: int | None, meter: Meter) ->
         headers={"User-Agent": f"idxfile/{version('idxfile')}", "Accept-Encoding": "identity"},
     )
     with open(part, "wb") as file:
-        incoming = Incoming(file, name, size, meter)
+        incoming = Incoming(file, name, most, meter)
         try:
             download(url, incoming, None)
         except RefusedError as refusal:
@@ -295,7 +308,9 @@ def _transfer(url: str, part: str, name: str, size: int | None, meter: Meter) ->
                 return f"nothing came for {STALL_SECONDS} seconds, after {incoming.count:,} bytes"
             if isinstance(error, requests.exceptions.ChunkedEncodingError):
                 return f"cut after {incoming.count:,} bytes"
-            return f"cannot be reached ({type(error).__name__}: {error})"
+            # What urllib3 says behind the name and address of its object.
+            reason = getattr(error.args[0], "reason", error) if error.args else error
+            return f"cannot be reached: {str(reason).rpartition(': ')[2]}"
     return None
 
 
@@ -306,11 +321,11 @@ class RefusedError(Exception):
 class Incoming:
     """A file that refuses, while it is written, what it cannot become."""
 
-    def __init__(self, file: Any, name: str, size: int | None, meter: Meter) -> None:
+    def __init__(self, file: Any, name: str, most: int | None, meter: Meter) -> None:
         self.count = 0
         self._file = file
         self._codec = codec_of_name(name)
-        self._size = size
+        self._most = most
         self._meter = meter
 
     def write(self, chunk: bytes) -> None:
@@ -322,8 +337,8 @@ class Incoming:
         if not self.count and self._codec and len(chunk) >= 16 and not self._codec.begins(chunk):
             raise RefusedError(f"found: {describe(chunk[:1024]) or f'no {self._codec.name}'}")
         self.count += len(chunk)
-        if self._size is not None and self.count > self._size:
-            raise RefusedError(f"more than the {self._size:,} bytes of the file came")
+        if self._most is not None and self.count > self._most:
+            raise RefusedError(f"more than {self._most:,} bytes came")
         self._file.write(chunk)
         self._meter.at(self.count)
 

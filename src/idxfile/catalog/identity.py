@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import signatures
-from ..codecs import codec_of_content
+from ..codecs import CODECS
 from ..errors import FormatError
-from ..header import Header, examine
+from ..header import ByteOrder, Header, examine
 from ..report.facts import counted, make_out
 from ..source import Source, header_prefix, open_source
 from .recognition import Known, files_like, recognise
 
 __all__ = ["Identity", "identify"]
+
+_TURNED_HINT = "read it most significant byte first; or the file's writer forgot to turn it"
+_ORDERS: tuple[ByteOrder, ByteOrder] = ("big", "little")
 
 
 @dataclass(frozen=True)
@@ -126,27 +129,31 @@ def _identify_number(number: int) -> Identity:
     """What four bytes mean that somebody read as one number."""
     if not -(2**31) <= number < 2**32:
         return Identity(f"{number:#x}", "a number that four bytes do not hold", False)
-    subject = str(number)
-    for order in ("big", "little"):
-        first = (number % 2**32).to_bytes(4, order)
-        header, _ = examine(first + bytes(1020))
-        if header is not None and header.dialect == "idx":
-            what = (
-                f"the magic number of IDX files of {header.element.name}, "
-                f"{counted(header.ndim, 'dimension')}"
-            )
-            hint = None
-            if order == "little":
-                what += ", read with the bytes turned around"
-                hint = "read it most significant byte first; or the file's writer forgot to turn it"
-            return Identity(subject, what, True, (), hint)
-        row = signatures.beginning_with(first)
-        if row is not None or header is not None:
-            name = "a Lush / EBLearn matrix" if header is not None else row.name  # type: ignore[union-attr]
-            what = f"the first four bytes of {name} ({first.hex(' ')})"
-            codec = codec_of_content(first)
-            hint = "decompress it, or read it with idxfile, which does" if codec else None
-            hint = hint or (row.hint if row is not None else None)
-            return Identity(subject, what, header is not None or codec is not None, (), hint)
+    for turned, order in enumerate(_ORDERS):
+        found = _identify_start(str(number), (number % 2**32).to_bytes(4, order), bool(turned))
+        if found is not None:
+            return found
     bytes_there = (number % 2**32).to_bytes(4, "big").hex(" ")
-    return Identity(subject, f"the bytes {bytes_there}, which begin no known format", False)
+    return Identity(str(number), f"the bytes {bytes_there}, which begin no known format", False)
+
+
+def _identify_start(subject: str, first: bytes, turned: bool) -> Identity | None:
+    """What begins with these four bytes, which may have been read turned around."""
+    header, _ = examine(first + bytes(1020))
+    if header is not None and header.dialect == "idx":
+        dimensions = counted(header.ndim, "dimension")
+        what = f"the magic number of IDX files of {header.element.name}, {dimensions}"
+        if not turned:
+            return Identity(subject, what, True)
+        what += ", read with the bytes turned around"
+        return Identity(subject, what, True, (), _TURNED_HINT)
+    start = f"({first.hex(' ')})"
+    if header is not None:
+        return Identity(subject, f"the first four bytes of a Lush / EBLearn matrix {start}", True)
+    row = signatures.beginning_with(first)
+    if row is None:
+        return None
+    magics = [magic for codec in CODECS for magic in codec.magics]
+    packed = any(magic.startswith(first) or first.startswith(magic) for magic in magics)
+    hint = "decompress it, or read it with idxfile, which does" if packed else row.hint
+    return Identity(subject, f"the first four bytes of {row.name} {start}", packed, (), hint)

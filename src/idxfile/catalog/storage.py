@@ -123,12 +123,13 @@ def file_fault(path: str, facts: DatasetFacts, file: FileFacts) -> str | None:
             # All of it is read in any case: that shows damage too.
             algorithm, digest = file.raw.strongest or ("sha256", None)
             content = _bounded(pieces(source), header.file_nbytes)
-            if digests(content, header.file_nbytes, [algorithm])[algorithm] == digest:
+            found = digests(content, header.file_nbytes, [algorithm])[algorithm]
+            if found == digest and not source.problems:
                 return None
-            problems += source.problems
     finally:
         source.close()
-    fault = next((problem for problem in problems if problem.level == "error"), None)
+    errors = [problem for problem in problems if problem.level == "error"]
+    fault = next(iter([*errors, *source.problems]), None)
     if fault is not None and alike:
         return f"it is damaged: {fault.message}"
     identity = identify(path)

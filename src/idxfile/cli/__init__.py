@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from .. import __version__
 from ..errors import IdxError, IdxWarning, MissingExtraError, UnsupportedError, printable
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class _LazyGroup(click.Group):
     epilog="`idx COMMAND --help` tells more. Exit codes: 0 fine, 1 a check was negative, 2 usage, "
     "3 invalid input, 4 not without loss, 5 file system or network.",
 )
-@click.version_option(None, "--version", package_name="idxfile", message="idxfile %(version)s")
+@click.version_option(__version__, message="idxfile %(version)s")
 def cli() -> None:
     """Read, write, check and look at IDX files, the tensor format of MNIST."""
 

@@ -92,18 +92,23 @@ def fetch_command(
     from ..catalog.download import files_needed, obtain
 
     try:
-        wanted = {name: files_needed(facts, name) for name in splits or facts.splits or ("train",)}
+        files = {
+            (split, role): some
+            for split in splits or facts.splits or ("train",)
+            for role, some in files_needed(facts, split).items()
+        }
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--split") from None
-    found = {}
     with _bar(facts.name) as progress:
-        for name, files in wanted.items():
-            found[name] = obtain(facts, files, folder=to, offline=offline, progress=progress)
+        found = obtain(facts, files, folder=to, offline=offline, progress=progress)
     if as_json:
-        print_json({"name": facts.name, "splits": found})
+        parts: dict[str, dict[str, list[str]]] = {split: {} for split, _ in found}
+        for (split, role), paths in found.items():
+            parts[split][role] = paths
+        print_json({"name": facts.name, "splits": parts})
         return
-    paths = [path for roles in found.values() for some in roles.values() for path in some]
-    click.echo("\n".join(map(printable, dict.fromkeys(paths))))
+    for path in dict.fromkeys(path for paths in found.values() for path in paths):
+        click.echo(printable(path))
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from ..catalog.decoration import recognise_dataset
+from ..catalog.table import datasets
 from ..dataset import Dataset
 from ..pairs import open_dataset
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
@@ -54,13 +56,15 @@ def stats_command(
     summary = stats(place if ds is None else ds.images)
     facts: dict[str, Any] = summary.as_dict()
     if ds is not None:
+        facts["parts"] = _parts(ds)
         facts["class_counts"] = {ds.class_name(n): count for n, count in ds.class_counts().items()}
         if duplicates:
             facts["duplicate_items"] = duplicate_items(ds.images)
     if as_json:
         print_json(facts)
         return
-    rows = [
+    rows = [("known as", f"{ds.name} {ds.split}")] if ds is not None and ds.name else []
+    rows += [
         ("shape", " × ".join(map(str, summary.shape)) or "scalar"),
         ("type", summary.dtype),
         ("range", f"{summary.minimum} to {summary.maximum}"),
@@ -77,6 +81,11 @@ def stats_command(
         rows.append(("duplicates", f"{facts['duplicate_items']:,} items equal an earlier one"))
     click.echo("\n".join(table(rows)))
     if ds is not None:
+        for part in facts["parts"]:
+            click.echo(
+                f"{part['name']}: items {part['items'][0]:,} to {part['items'][1] - 1:,}, "
+                f"normalisation ({part['unit_mean']:.4f}, {part['unit_std']:.4f}); {part['note']}"
+            )
         click.echo("\n".join(_bars(facts["class_counts"])))
 
 
@@ -91,7 +100,21 @@ def _dataset_or_none(
     single = labels_file is None and os.path.isfile(place) and not place.endswith(".zip")
     if single and find_partner(place) is None:
         return None
-    return open_place(place, labels_file, split, name)
+    return recognise_dataset(open_place(place, labels_file, split, name))
+
+
+def _parts(ds: Dataset) -> list[dict[str, Any]]:
+    """What is known of parts of a known data set, and their own figures."""
+    from ..summary import stats
+
+    known = next((facts for facts in datasets() if facts.name == ds.name), None)
+    found = []
+    for part in known.parts if known is not None else ():
+        if part.split == ds.split and part.items[1] <= len(ds):
+            figures = stats(ds.select(items=slice(*part.items)).images)
+            unit = {"unit_mean": figures.unit_mean, "unit_std": figures.unit_std}
+            found.append({"name": part.name, "items": part.items, "note": part.note, **unit})
+    return found
 
 
 def _number(value: float | None) -> str:

@@ -6,7 +6,8 @@ the file calls them), each read block by block. N formats need N readers and N w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,9 +15,9 @@ import numpy as np
 
 from ..array import DEFAULT_BLOCK_NBYTES
 from ..elements import Array
-from ..errors import PairError
+from ..errors import PairError, UnsupportedError
 
-__all__ = ["Column", "Columns", "Sliced", "View"]
+__all__ = ["Column", "Columns", "Sliced", "Streamed", "View"]
 
 
 class Column(Protocol):
@@ -63,32 +64,84 @@ class Columns:
     def __len__(self) -> int:
         return len(self.first)
 
+    def rows(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[list[Array]]:
+        """All columns in step: lists of blocks with equal numbers of items.
+
+        Args:
+            block_nbytes: the bytes of the blocks of one list together, about.
+        """
+        row_nbytes = sum(item_nbytes(array) for array in self.arrays.values())
+        count = max(1, block_nbytes // max(1, row_nbytes))
+        streams = (
+            in_groups(array.blocks(block_nbytes=max(1, count * item_nbytes(array))), count)
+            for array in self.arrays.values()
+        )
+        return map(list, zip(*streams, strict=True))
+
 
 class Sliced:
-    """Anything with shape, dtype and slices along dimension 0, as a column."""
+    """Anything with shape, dtype and slices along dimension 0, as a column.
 
-    def __init__(self, array: Any) -> None:
+    Args:
+        array: what is sliced.
+        align: blocks begin at multiples of so many items: the chunks of a chunked array.
+    """
+
+    def __init__(self, array: Any, *, align: int = 1) -> None:
         self._array = array
+        self._align = max(1, align)
         self.shape: tuple[int, ...] = tuple(array.shape)
-        self.dtype: np.dtype[Any] = np.dtype(array.dtype)
+        self.dtype: np.dtype[Any] = np.dtype(array.dtype).newbyteorder("=")
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key: Any) -> Any:
-        return self._array[key]
+    def __getitem__(self, key: Any) -> Array:
+        return np.asarray(self._array[key]).astype(self.dtype, copy=False)
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, in blocks of about `block_nbytes`."""
         if not self.shape:
-            yield np.asarray(self._array)
+            yield self[()]
             return
-        for low, high in steps(self.shape, self.dtype, block_nbytes):
-            yield np.asarray(self._array[low:high])
+        for low, high in steps(self.shape, self.dtype, block_nbytes, self._align):
+            yield self[low:high]
+
+
+class Streamed:
+    """A column that comes only in order, from its beginning, as often as it is asked for.
+
+    Args:
+        shape: of all items.
+        dtype: of the blocks.
+        blocks: called with `block_nbytes`; gives all blocks in order.
+    """
+
+    def __init__(
+        self, shape: Sequence[int], dtype: Any, blocks: Callable[[int], Iterable[Array]]
+    ) -> None:
+        self.shape = tuple(shape)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._blocks = blocks
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
+        """All items in order, in blocks of about `block_nbytes`."""
+        yield from self._blocks(block_nbytes)
 
 
 class View:
-    """Some items of a column, each block changed by a function."""
+    """Some items of a column, each block changed by a function, or looked at by another.
+
+    Args:
+        column: the column.
+        items: which of its items.
+        change: makes of each block another.
+        dtype: of the changed blocks.
+        tell: called with the bytes of the column that went by, as they go.
+    """
 
     def __init__(
         self,
@@ -97,37 +150,99 @@ class View:
         items: slice | None = None,
         change: Callable[[Array], Array] | None = None,
         dtype: Any = None,
+        tell: Callable[[int], None] | None = None,
     ) -> None:
-        self._column = column
-        count = len(column) if column.shape else 1
-        self._range = range(count)[items or slice(None)]
-        self._change = change
-        self.dtype: np.dtype[Any] = np.dtype(dtype or column.dtype)
-        self.shape: tuple[int, ...] = (len(self._range), *column.shape[1:])
+        if items is not None and not column.shape:
+            raise UnsupportedError("a scalar has no items to choose from")
+        self.column = column
+        self.change = change
+        self.dtype: np.dtype[Any] = np.dtype(column.dtype if dtype is None else dtype)
+        self.items = range(len(column))[items or slice(None)] if column.shape else None
+        """The numbers of the items; None of a scalar."""
+        self._tell = tell
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions of the chosen items."""
+        return () if self.items is None else (len(self.items), *self.column.shape[1:])
 
     def __len__(self) -> int:
-        return len(self._range)
+        return self.shape[0]
+
+    def tell(self, nbytes: int) -> None:
+        """So many bytes of the column were dealt with."""
+        if self._tell is not None:
+            self._tell(nbytes)
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """The chosen items in order."""
-        whole = self._range == range(len(self._column))
-        for block in (
-            self._column.blocks(block_nbytes=block_nbytes) if whole else self._chosen(block_nbytes)
-        ):
-            yield self._change(block) if self._change else block
+        for block in self._chosen(block_nbytes):
+            yield self.change(block) if self.change else block
+            self.tell(block.nbytes)
 
     def _chosen(self, block_nbytes: int) -> Iterator[Array]:
-        for low, high in steps(self.shape, self.dtype, block_nbytes):
-            part = self._range[low:high]
-            stop = part.stop if part.stop >= 0 else None
-            yield np.asarray(self._column[part.start : stop : part.step])
+        items = self.items
+        if items is None or items == range(len(self.column)):
+            yield from self.column.blocks(block_nbytes=block_nbytes)
+        elif hasattr(self.column, "__getitem__"):
+            for low, high in steps(self.shape, self.column.dtype, block_nbytes):
+                part = items[low:high]
+                yield self.column[part.start : part.stop if part.stop >= 0 else None : part.step]
+        elif items.step < 0:
+            raise UnsupportedError(
+                "this source is read in order, and cannot be turned round",
+                hint="convert it to IDX first",
+            )
+        else:
+            yield from _passing(self.column.blocks(block_nbytes=block_nbytes), items)
+
+
+def _passing(blocks: Iterable[Array], items: range) -> Iterator[Array]:
+    """The items of a range, out of blocks that pass by."""
+    start = 0
+    for block in blocks:
+        inside = range(start, start + len(block))
+        first = max(items.start, start + (items.start - start) % items.step)
+        part = block[first - start : max(0, min(items.stop, inside.stop) - start) : items.step]
+        if len(part):
+            yield part
+        start = inside.stop
+        if start >= items.stop:
+            return
+
+
+def item_nbytes(column: Column) -> int:
+    """The bytes of one item, exact; of a scalar, its own."""
+    return math.prod(column.shape[1:]) * column.dtype.itemsize
+
+
+def nbytes(column: Column) -> int:
+    """The bytes of all items, exact."""
+    return math.prod(column.shape) * column.dtype.itemsize
 
 
 def steps(
-    shape: Sequence[int], dtype: np.dtype[Any], block_nbytes: int
+    shape: Sequence[int], dtype: np.dtype[Any], block_nbytes: int, align: int = 1
 ) -> Iterator[tuple[int, int]]:
     """The bounds of blocks of about `block_nbytes` along dimension 0; at least one item each."""
-    item_nbytes = int(np.prod(shape[1:], dtype=np.float64)) * dtype.itemsize
-    step = max(1, block_nbytes // max(1, item_nbytes))
+    one = math.prod(shape[1:]) * dtype.itemsize
+    step = max(1, block_nbytes // max(1, one))
+    step = max(align, step // align * align)
     for low in range(0, shape[0], step):
         yield low, min(low + step, shape[0])
+
+
+def in_groups(blocks: Iterable[Array], count: int) -> Iterator[Array]:
+    """The same items in blocks of exactly `count` items each, but for the last."""
+    kept: list[Array] = []
+    size = 0
+    for block in blocks:
+        while size + len(block) >= count:
+            cut = count - size
+            yield np.concatenate([*kept, block[:cut]]) if kept else block[:cut]
+            kept, size, block = [], 0, block[cut:]  # noqa: PLW2901
+        if len(block):
+            kept.append(block)
+            size += len(block)
+    if kept:
+        yield kept[0] if len(kept) == 1 else np.concatenate(kept)

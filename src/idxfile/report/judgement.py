@@ -102,7 +102,7 @@ def _judge(
 ) -> Report:
     header, problems = make_out(source, source.size)
     count = 0
-    if header is not None:
+    if header is not None or source.codecs:  # a damaged stream may hide the header
         reading = _Reading(header, excess)
         try:
             reading.run(source, progress)
@@ -122,25 +122,25 @@ def _judge(
 class _Reading:
     """One pass over the bytes of a source, in constant memory."""
 
-    def __init__(self, header: Header, excess: int | None) -> None:
+    def __init__(self, header: Header | None, excess: int | None) -> None:
         self.count = 0
         """Bytes read so far."""
         self._header = header
-        self._most = None if excess is None else header.file_nbytes + excess
+        self._promised = 0 if header is None else header.file_nbytes
+        self._most = None if excess is None else self._promised + excess
         self._stopped = False
-        self._sample = _sample(header)
+        self._sample = None if header is None else _sample(header)
 
     def run(self, source: Source, progress: Progress | None) -> None:
         """Read to the end, or as far behind the last element as was allowed."""
-        promised = self._header.file_nbytes
-        if isinstance(source, Spool):
-            source.limit = promised
+        if isinstance(source, Spool) and self._header is not None:
+            source.limit = self._promised
         for piece in pieces(source):
             if self._sample:
                 self._sample.take(piece, self.count)
             self.count += len(piece)
-            if progress:
-                progress(min(self.count, promised), promised)
+            if progress and self._promised:
+                progress(min(self.count, self._promised), self._promised)
             if self._most is not None and self.count > self._most:
                 self._stopped = True
                 self.count = self._most
@@ -153,17 +153,19 @@ class _Reading:
             source: the source, read.
             problems: what was found before it was read.
         """
-        header: Header | None = self._header
+        header = self._header
         if isinstance(source, Spool):
-            header, problems = make_out(source, self.count)
+            known = not self._stopped or header is not None
+            header, problems = make_out(source, self.count if known else None)
             if self._stopped:
                 problems = [_over(p) if p.code == "trailing-data" else p for p in problems]
-        elif self._stopped:
-            self.count = source.size or self.count
-        elif self.count != source.size:
-            problems.append(_changed(source.size, self.count))
-        elif isinstance(source, LocalFile) and (now := os.fstat(source.fd).st_size) != self.count:
-            problems.append(_changed(self.count, now))
+        else:
+            if self._stopped and source.size is not None:
+                self.count = max(self.count, source.size)
+            local = isinstance(source, LocalFile)
+            now = os.fstat(source.fd).st_size if local else self.count  # type: ignore[attr-defined]
+            if not source.size == self.count == now:
+                problems.append(_changed(source.size, now))
         suspicion = self._sample.suspicion() if self._sample else None
         return header, [*problems, suspicion] if suspicion else problems
 

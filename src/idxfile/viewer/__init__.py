@@ -4,11 +4,13 @@
     tiles       what of an array is drawn, in which order, with which captions
     terminal    tiles → text of half blocks, numbers, sparklines: `show`
     contact     tiles → a PNG contact sheet: `sheet`
-    font, png   what `contact` writes its captions with, and the file it makes
+    font        what `contact` writes its captions with
+    png         the file that it makes, from the floor below
 
 Nothing here opens a file or prints.
 """
 
+from .. import png as png
 from .contact import sheet
 from .terminal import show
 

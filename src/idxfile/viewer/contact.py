@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import png
 from ..elements import Array
 from ..errors import UnsupportedError
-from . import font, png
+from . import font
 from .pixels import Window, as_pixels, enlarged, window_of
 from .tiles import CAPTION, Classes, Shelf, Tile
 

@@ -1,0 +1,190 @@
+"""How columns get the element types that were asked for, or that a format holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..elements import Array, first_lossy
+from ..errors import UnsupportedError
+from .columns import Streamed, View
+from .table import NUMBERS
+
+__all__: list[str] = []
+
+_MOST_CLASSES = 1 << 16
+
+
+def smallest(blocks: Iterable[Array], types: Sequence[str]) -> str | None:
+    """The smallest of some element types that holds every value of some blocks, or None.
+
+    Of two types of one size the one of the same kind as the values is taken.
+    """
+    left = [np.dtype(name) for name in types]
+    kind = "u"
+    for block in blocks:
+        kind = block.dtype.kind
+        left = [dtype for dtype in left if first_lossy(block, dtype) is None]
+        if not left:
+            return None
+    ranks = {"b": "bui", "u": "uif", "i": "iuf", "f": "fui"}[kind]
+    return min(left, key=lambda dtype: (dtype.itemsize, ranks.find(dtype.kind))).name
+
+
+def checked_dtype(dtype: Any) -> str:
+    """The name of an element type that columns can be cast to.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    if name not in NUMBERS:
+        raise ValueError(f"dtype must be auto or one of {', '.join(NUMBERS)}, not {dtype!r}")
+    return name
+
+
+def as_type(column: Any, dtype: Any, types: Sequence[str]) -> Any:
+    """A column with another element type; every value survives, or reading it is an error.
+
+    Args:
+        column: the column.
+        dtype: the type; "auto" is the smallest of `types` that holds every value, found in a pass.
+        types: those that the target holds.
+
+    Raises:
+        UnsupportedError: when none of them holds every value.
+    """
+    if dtype == "auto":
+        found = smallest(column.blocks(), types)
+        if found is None:
+            raise UnsupportedError(
+                f"no element type of the target holds every value of this {column.dtype}",
+                found=str(column.dtype),
+                expected=list(types),
+            )
+        dtype = found
+    wanted = np.dtype(checked_dtype(dtype))
+    if wanted == column.dtype:
+        return column
+
+    def blocks(block_nbytes: int) -> Iterator[Array]:
+        start = 0
+        for block in column.blocks(block_nbytes=block_nbytes):
+            yield _survived(block, wanted, start)
+            start += len(block) if block.shape else 0
+
+    return Streamed(column.shape, wanted, blocks)
+
+
+def _survived(block: Array, wanted: np.dtype[Any], start: int) -> Array:
+    """A block as another type, every value the same; `start` is the number of its first item."""
+    lossy = first_lossy(block, wanted)
+    if lossy is not None:
+        index = (start + lossy[0], *lossy[1:]) if lossy else ()
+        raise UnsupportedError(
+            f"{block[lossy]} at index ({', '.join(map(str, index))}) does not survive as {wanted}",
+            found=block[lossy].item(),
+            expected=wanted.name,
+            hint='dtype="auto" takes the smallest type that holds every value; or give a scale',
+        )
+    with np.errstate(all="ignore"):
+        return block.astype(wanted)
+
+
+def scaled(column: Any, dtype: Any, scale: tuple[float, float]) -> View:
+    """Values between two bounds spread over the whole range of an integer type.
+
+    Args:
+        column: the column.
+        dtype: the integer type; None is uint8.
+        scale: the values that become the least and the greatest of the type.
+
+    Raises:
+        ValueError: for another type, or bounds that are none.
+    """
+    name = "uint8" if dtype is None else checked_dtype(dtype) if dtype != "auto" else "auto"
+    if not re.match("u?int", name):
+        raise ValueError(f"scale goes with an integer dtype, not {name}")
+    low, high = scale
+    if not (low < high and np.isfinite([low, high]).all()):
+        raise ValueError(f"scale is a lower and a higher value, not {low:g}:{high:g}")
+    limits = np.iinfo(name)
+
+    def change(block: Array) -> Array:
+        values = block.astype(np.float64)
+        outside = ~((values >= low) & (values <= high))
+        if outside.any():
+            value = block[outside].flat[0]
+            raise UnsupportedError(
+                f"{value} lies outside the scale {low:g}:{high:g}",
+                found=value.item(),
+                expected=[low, high],
+                hint="give the range that the values have: `idx stats` shows it",
+            )
+        span = float(limits.max) - float(limits.min)
+        return np.rint((values - low) / (high - low) * span + limits.min).astype(name)
+
+    return View(column, change=change, dtype=name)
+
+
+def held(column: Any, types: Sequence[str], title: str) -> None:
+    """Refuse a column whose element type a format lacks.
+
+    Raises:
+        UnsupportedError: it names the nearest type that would hold the values.
+    """
+    if column.dtype.name in types:
+        return
+    nearest = smallest(column.blocks(), types) if column.dtype.name in NUMBERS else None
+    raise UnsupportedError(
+        f"{title} cannot hold {column.dtype}",
+        found=str(column.dtype),
+        expected=list(types),
+        hint=f'{nearest} would hold every value: dtype="{nearest}", or "auto"'
+        if nearest
+        else f"it holds {', '.join(types)}",
+    )
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column holds texts: the names of classes, perhaps."""
+    return column.dtype.kind in "UT"
+
+
+def numbered(column: Any, classes: Sequence[str | None] | None) -> tuple[View, tuple[str, ...]]:
+    """Class names as numbers, and the names by number.
+
+    Args:
+        column: texts.
+        classes: the names by number, where they are known; else they are sorted, numbers in a
+            name by their value.
+    """
+    found: set[str] = set()
+    for block in column.blocks():
+        found.update(np.unique(block).tolist())
+        if len(found) > _MOST_CLASSES:
+            raise UnsupportedError(f"over {_MOST_CLASSES:,} different texts are no class names")
+    names = tuple(str(name) for name in classes or ())
+    if not found <= set(names):
+        names = tuple(sorted(found, key=_natural))
+    numbers = {name: number for number, name in enumerate(names)}
+    dtype = np.dtype("uint8" if len(names) <= 256 else "int32")
+
+    def change(block: Array) -> Array:
+        return np.array([numbers[name] for name in block.tolist()], dtype).reshape(block.shape)
+
+    return View(column, change=change, dtype=dtype), names
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _parts(text)]
+
+
+def _parts(text: str) -> Iterator[str]:
+    return (part for part in re.split(r"(\d+)", text) if part)

@@ -1,0 +1,233 @@
+"""One picture: from the bytes of its file to pixels, as the choices say.
+
+Plain PNG files (8-bit grey or RGB and nothing else) are taken apart here, and where their rows are
+filtered, by Pillow's decoder alone; everything else goes the whole way through Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ... import png, signatures
+from ...elements import Array
+from ...errors import FormatError, IdxError, MissingExtraError, UnsupportedError
+from .choices import GREY_DEEP, Choices, Facts, ask
+
+__all__ = ["decode"]
+
+KINDS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")
+"""What Pillow may take a file for."""
+
+_PLUGINS = ("Png", "Jpeg", "Bmp", "WebP", "Tiff", "Ppm", "Gif")
+_ORIENTATION = 0x0112
+_TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+"""EXIF orientation → number in Pillow's `Transpose` that makes it upright."""
+
+SKIP = "skip_bad=true leaves such pictures out, with their labels"
+
+
+@cache
+def pillow() -> Any:
+    """Pillow's `Image`, with the readers of KINDS.
+
+    Raises:
+        MissingExtraError: when it is not installed.
+    """
+    try:
+        for plugin in _PLUGINS:
+            import_module(f"PIL.{plugin}ImagePlugin")
+        return import_module("PIL.Image")
+    except ImportError as error:
+        raise MissingExtraError(
+            "pictures are read with Pillow, which is not installed",
+            hint='pip install "idxfile[images]"',
+        ) from error
+
+
+def decode(data: bytes, name: str, choices: Choices) -> Array:
+    """The pixels of a picture file.
+
+    Args:
+        data: all bytes of the file.
+        name: what errors call it.
+        choices: what is to be made of it.
+
+    Returns:
+        uint8 (int32 for depth=16) of shape `(rows, columns)`, or `(rows, columns, 3)` for rgb.
+
+    Raises:
+        FormatError: for what is no picture, or a damaged one, or a decompression bomb.
+        UnsupportedError: for a picture that asks for a choice which was not made.
+        MissingExtraError: when Pillow is needed and not installed.
+    """
+    pixels = _decode_plain(data, choices)
+    if pixels is None:
+        pixels = _decode_any(data, name, choices)
+    return _shaped(pixels, choices)
+
+
+def _decode_plain(data: bytes, choices: Choices) -> Array | None:
+    """The pixels of a plain PNG whose colours are what was chosen; None for all others."""
+    picture = png.plain(data)
+    colour = picture is not None and len(picture.shape) == 3
+    if picture is None or colour != choices.rgb or choices.depth == 16:
+        return None
+    pixels = png.unfiltered(picture)
+    if pixels is not None:
+        return pixels
+    rows, columns = picture.shape[:2]
+    mode = "RGB" if colour else "L"
+    try:
+        image = pillow().frombytes(mode, (columns, rows), picture.stream, "zip", mode, 0)
+    except (ValueError, OSError):  # Pillow says it better, from the whole file
+        return None
+    return np.asarray(image)
+
+
+def _decode_any(data: bytes, name: str, choices: Choices) -> Array:
+    try:
+        with pillow().open(io.BytesIO(data), formats=KINDS) as image:
+            _refuse_bomb(image.size, name)
+            facts = _facts(image, name, choices)
+            ask(facts, choices, name)
+            image.load()
+            # Pillow has turned a TIFF already, if its orientation still stood there.
+            return _converted(image, facts, choices, name)
+    except IdxError:
+        raise
+    except MemoryError:
+        raise
+    except Exception as error:  # readers of pictures raise whatever they stumble over
+        raise _unreadable(data, error, name) from error
+
+
+def _unreadable(data: bytes, error: Exception, name: str) -> FormatError:
+    if type(error).__name__.startswith("DecompressionBomb"):
+        return _bomb(str(error).split(",")[0], name)
+    if type(error).__name__ != "UnidentifiedImageError":
+        return FormatError(f"the picture cannot be read: {error}", file=name, hint=SKIP)
+    kind = signatures.describe(data[:1024])
+    what = f"it is {kind}" if kind else "it is of no known format" if data else "the file is empty"
+    if kind and kind.endswith(" picture"):
+        what = f"{kind} whose header is damaged"
+    return FormatError(f"the picture cannot be read: {what}", file=name, found=kind, hint=SKIP)
+
+
+def _bomb(what: str, name: str) -> FormatError:
+    return FormatError(
+        f"refused as a decompression bomb: {what}",
+        file=name,
+        hint=f"PIL.Image.MAX_IMAGE_PIXELS is the limit, if it is meant; or: {SKIP}",
+    )
+
+
+def _refuse_bomb(size: tuple[int, int], name: str) -> None:
+    limit = pillow().MAX_IMAGE_PIXELS
+    if limit is not None and size[0] * size[1] > limit:
+        raise _bomb(f"{size[0]:,} × {size[1]:,} pixels exceed the limit of {limit:,}", name)
+
+
+def _facts(image: Any, name: str, choices: Choices) -> Facts:
+    """What the picture is, seen before its pixels are loaded."""
+    mode: str = image.mode
+    decoder, _, _, arguments = image.tile[0] if image.tile else ("", None, 0, ())
+    raw, *more = (arguments,) if isinstance(arguments, str) else arguments or ("",)
+    sample = re.fullmatch(r"(?:L|LA|RGB|RGBA|RGBX|CMYK);(2|4|16)[A-Z]*", str(raw))
+    if mode == "F" or (mode == "I" and image.format not in ("PPM", "PNG")):
+        raise UnsupportedError(
+            f"a picture of {'floats' if mode == 'F' else '32-bit integers'} is not read",
+            file=name,
+            found=mode,
+            hint="make an array of it, and idxfile.write(file, array)",
+        )
+    if decoder.startswith("ppm") and more:
+        white = more[0]
+    elif mode in GREY_DEEP:
+        white = 0xFFFF
+    else:
+        bits = int(sample[1]) if sample else 1 if mode == "1" else 8
+        white = (1 << bits) - 1
+    frames = getattr(image, "n_frames", 1)
+    transparent = mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info
+    return Facts(mode, white, transparent, _orientation(image, name, choices), frames)
+
+
+def _orientation(image: Any, name: str, choices: Choices) -> int:
+    if image.format == "PNG":
+        image.load()  # the EXIF data may stand behind the pixels
+    try:
+        exif = image.getexif()
+        # Taken out, so that Pillow does not turn a TIFF by itself.
+        number = exif.pop(_ORIENTATION, 1)
+    except Exception as error:
+        if choices.exif == "ignore":
+            return 1
+        raise FormatError(
+            f"its EXIF data cannot be read: {error}",
+            file=name,
+            hint=f"exif=ignore does without; {SKIP}",
+        ) from error
+    return number if number in _TURNS else 1
+
+
+def _converted(image: Any, facts: Facts, choices: Choices, name: str) -> Array:
+    """The pixels of a loaded picture in the colours that were chosen."""
+    deep = image.mode in GREY_DEEP
+    if facts.orientation > 1 and choices.exif == "apply":
+        image = image.transpose(_TURNS[facts.orientation])
+    if deep:
+        if facts.transparent and choices.alpha != "drop":
+            raise UnsupportedError(
+                "16-bit grey with a transparent value", file=name, hint="alpha=drop leaves it out"
+            )
+        values = np.asarray(image).astype(np.int32)
+        pixels = values if choices.depth == 16 else (values >> 8).astype(np.uint8)
+        return np.repeat(pixels[:, :, None], 3, axis=2) if choices.rgb else pixels
+    if facts.transparent and choices.alpha != "drop":
+        ground = pillow().new("RGBA", image.size, choices.alpha)
+        image = pillow().alpha_composite(ground, image.convert("RGBA"))
+    else:
+        image.info.pop("transparency", None)
+    if choices.rgb:
+        image = image.convert("RGB")
+    elif image.mode != "L":
+        straight = image.mode in ("1", "LA", "P", "RGB", "RGBA")
+        image = (image if straight else image.convert("RGB")).convert("L")
+    return np.asarray(image)
+
+
+def _shaped(pixels: Array, choices: Choices) -> Array:
+    """Crop, resize, invert, pad, threshold: in this order."""
+    if choices.crop:
+        columns, rows = choices.crop
+        top, left = (max(0, (pixels.shape[axis] - side) // 2) for axis, side in ((0, rows), (1, columns)))
+        pixels = pixels[top : top + rows, left : left + columns]
+    if choices.resize and choices.resize != (pixels.shape[1], pixels.shape[0]):
+        image = pillow().fromarray(np.ascontiguousarray(pixels))
+        resized = np.asarray(image.resize(choices.resize, pillow().Resampling.BICUBIC))
+        pixels = np.clip(resized, 0, choices.white)
+    if choices.invert:
+        pixels = choices.white - pixels
+    if choices.pad:
+        pixels = _padded(pixels, *choices.pad)
+    if choices.threshold is not None:
+        pixels = np.where(pixels >= choices.threshold, choices.white, 0)
+    return pixels.astype(choices.dtype, copy=False)
+
+
+def _padded(pixels: Array, columns: int, rows: int) -> Array:
+    """The picture in the middle of zeros; one that is larger stays as it is."""
+    height, width = pixels.shape[:2]
+    if height >= rows and width >= columns:
+        return pixels
+    shape = (max(rows, height), max(columns, width), *pixels.shape[2:])
+    padded = np.zeros(shape, pixels.dtype)
+    top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
+    padded[top : top + height, left : left + width] = pixels
+    return padded

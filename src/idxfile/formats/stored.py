@@ -1,0 +1,174 @@
+"""Columns whose elements lie in a plain file as they are: copied in the kernel, or pointed to."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..array import DEFAULT_BLOCK_NBYTES
+from ..elements import Array, read_elements, stored_pieces
+from ..errors import TruncatedError
+from ..source import LocalFile
+from .columns import Column, View, steps
+
+__all__ = ["Stored", "stored_of", "write_elements"]
+
+_COPIED_NBYTES = 1 << 24
+"""What one call to the kernel copies: as often progress is told."""
+
+_NOT_COPIED = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
+"""What the kernel says where it does not copy between two files: then we do."""
+
+
+class Stored:
+    """A column whose elements lie in C order in a plain file; read by position.
+
+    Args:
+        source: the file.
+        offset: the byte at which the elements begin.
+        dtype: of the elements, in the byte order of the file.
+        shape: of all items.
+    """
+
+    def __init__(
+        self, source: LocalFile, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+    ) -> None:
+        self.source = source
+        self.offset = offset
+        self.stored_dtype = dtype
+        self.dtype: np.dtype[Any] = dtype.newbyteorder("=")
+        self.shape = shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements, exact."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __getitem__(self, key: slice) -> Array:
+        """A fresh native array of the items of a slice."""
+        items = range(len(self))[key]
+        if not items:
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        low, high = min(items[0], items[-1]), max(items[0], items[-1]) + 1
+        block = self._read(self._part(low, high))
+        return block[:: items.step] if items.step > 0 else block[::-1][:: -items.step]
+
+    def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
+        """All items in order, as fresh native arrays of about `block_nbytes`."""
+        if not self.shape:
+            yield self._read(self)
+            return
+        for low, high in steps(self.shape, self.dtype, block_nbytes):
+            yield self._read(self._part(low, high))
+
+    def _part(self, low: int, high: int) -> Stored:
+        """The items from `low` to `high`, in their place."""
+        item_nbytes = math.prod(self.shape[1:]) * self.dtype.itemsize
+        shape = (high - low, *self.shape[1:])
+        return Stored(self.source, self.offset + low * item_nbytes, self.stored_dtype, shape)
+
+    @staticmethod
+    def _read(part: Stored) -> Array:
+        target = np.empty(part.shape, part.dtype)
+        read_elements(part.source, part.offset, target, part.stored_dtype)
+        return target
+
+
+class _File(Protocol):
+    """A binary file that is written from its position on."""
+
+    def write(self, data: Any, /) -> Any: ...
+    def flush(self) -> None: ...
+    def fileno(self) -> int: ...
+    def tell(self) -> int: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+
+def stored_of(column: Any) -> Stored | None:
+    """Where the elements of a column lie, if they lie in a plain file one after another."""
+    if not isinstance(column, View):
+        return column if isinstance(column, Stored) else None
+    inner = stored_of(column.column)
+    if inner is None or column.change is not None:
+        return None
+    items = column.items
+    if items is None or items == range(len(inner)):
+        return inner
+    if items.step != 1:
+        return None
+    return inner._part(items.start, max(items.start, items.stop))
+
+
+def write_elements(file: _File, column: Column, dtype: np.dtype[Any]) -> None:
+    """Write all elements of a column in C order, from the position of a file on.
+
+    Args:
+        file: a file that has a descriptor.
+        column: the column.
+        dtype: of the elements as they shall lie in the file: the column's, in some byte order.
+    """
+    stored = stored_of(column)
+    done = 0
+    if stored is not None and stored.stored_dtype == dtype:
+        file.flush()
+        done = copy_elements(stored, file.fileno(), file.tell(), _tell(column))
+        file.seek(done, os.SEEK_CUR)
+        if done == stored.nbytes:
+            return
+    for block in column.blocks():
+        for piece in stored_pieces(block, dtype):
+            file.write(piece)
+
+
+def copy_elements(
+    stored: Stored, target: int, offset: int, tell: Callable[[int], None] | None
+) -> int:
+    """Copy elements in the kernel.
+
+    Returns:
+        How many bytes: all, or 0 where the kernel does not copy between these files.
+
+    Raises:
+        TruncatedError: when the source has become shorter than it was.
+    """
+    if not hasattr(os, "copy_file_range"):  # pragma: no cover
+        return 0
+    done, total = 0, stored.nbytes
+    while done < total:
+        try:
+            count = os.copy_file_range(
+                stored.source.fd,
+                target,
+                min(_COPIED_NBYTES, total - done),
+                stored.offset + done,
+                offset + done,
+            )
+        except OSError as error:
+            if done or error.errno not in _NOT_COPIED:
+                raise
+            return 0
+        if not count:
+            raise TruncatedError(
+                f"{done:,} of {total:,} bytes: the file is shorter than it was",
+                file=stored.source.name,
+                offset=stored.offset + done,
+                found=done,
+                expected=total,
+                hint="another program shortened it meanwhile",
+            )
+        done += count
+        if tell is not None:
+            tell(count)
+    return done
+
+
+def _tell(column: Column) -> Callable[[int], None] | None:
+    return column.tell if isinstance(column, View) else None

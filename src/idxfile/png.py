@@ -1,0 +1,123 @@
+"""The PNG file, as far as pictures of 8-bit grey and 8-bit RGB need it.
+
+A PNG is a signature and chunks: length, name, data, CRC of name and data. The header chunk says
+size and colour, the data chunk is one zlib stream of rows, each behind the number of its filter.
+Rows are stored as they are: that makes sheets of digits 10 % smaller than differences to the row
+above would. Nothing else is written, no time and no name, so that equal pixels give equal bytes
+(for one version of zlib). Source: W3C, "Portable Network Graphics (PNG) Specification".
+
+The way back is for many small pictures, where taking the file apart here is several times as fast
+as opening it with a library. It knows the plainest files alone and says None to every other.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+
+from .elements import Array
+
+__all__ = ["Plain", "encode", "plain", "unfiltered"]
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GREY, _RGB = 0, 2
+_UNFILTERED = 0
+_LEVEL = 6
+"""Of zlib: level 9 makes sheets 5 % smaller and takes seven times as long."""
+
+_HEADER = struct.Struct(">I4sIIBBBBB")
+_CHUNK = struct.Struct(">I4s")
+_TELLING_NOTHING = {b"pHYs", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"tIME", b"bKGD", b"hIST"}
+"""Chunks that change no pixel: no palette, no transparency, no turn, no second frame."""
+
+_MAX_PIXELS = 1 << 24
+"""Larger pictures are left to others, who know what a decompression bomb is."""
+
+
+def encode(pixels: Array, *, level: int = _LEVEL) -> bytes:
+    r"""The PNG file of a picture.
+
+    Args:
+        pixels: uint8 `(rows, columns)` grey or `(rows, columns, 3)` RGB, at least one pixel.
+        level: how hard zlib tries, 0 to 9.
+
+    Raises:
+        ValueError: for a picture without pixels, which PNG does not have.
+
+    Example:
+        >>> encode(np.zeros((2, 3), np.uint8))[:8]
+        b'\x89PNG\r\n\x1a\n'
+    """
+    if not pixels.size:
+        raise ValueError(f"a PNG needs at least one pixel, not shape {pixels.shape}")
+    rows, columns = pixels.shape[:2]
+    flat = pixels.reshape(rows, -1)
+    lines = np.empty((rows, 1 + flat.shape[1]), np.uint8)
+    lines[:, 0] = _UNFILTERED
+    lines[:, 1:] = flat
+    colour = _GREY if pixels.ndim == 2 else _RGB
+    return (
+        SIGNATURE
+        + _chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, colour, 0, 0, 0))
+        + _chunk(b"IDAT", zlib.compress(lines.data, level))
+        + _chunk(b"IEND", b"")
+    )
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+class Plain(NamedTuple):
+    """A PNG of 8-bit grey or RGB that is not interlaced and holds nothing but pixels."""
+
+    shape: tuple[int, ...]
+    """`(rows, columns)` or `(rows, columns, 3)`."""
+    stream: bytes
+    """The rows, each behind its filter, compressed by zlib."""
+
+
+def plain(data: bytes) -> Plain | None:
+    """Take a PNG file apart, or None where it is not of the plainest kind, or damaged."""
+    if not data.startswith(SIGNATURE) or len(data) < 45:
+        return None
+    length, name, columns, rows, depth, colour, *methods = _HEADER.unpack_from(data, 8)
+    if (length, name, depth, methods) != (13, b"IHDR", 8, [0, 0, 0]) or colour not in (_GREY, _RGB):
+        return None
+    if not 0 < rows * columns <= _MAX_PIXELS:
+        return None
+    stream = b""
+    at = len(SIGNATURE)
+    while at + 12 <= len(data):
+        length, name = _CHUNK.unpack_from(data, at)
+        end = at + 8 + length
+        if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            return None
+        if name == b"IDAT":
+            stream += data[at + 8 : end]
+        elif name == b"IEND":
+            return Plain((rows, columns) if colour == _GREY else (rows, columns, 3), stream)
+        elif at > len(SIGNATURE) and name not in _TELLING_NOTHING:
+            return None
+        at = end + 4
+    return None
+
+
+def unfiltered(picture: Plain) -> Array | None:
+    """The pixels, as a view of fresh bytes, or None where rows are filtered or damaged."""
+    rows, *rest = picture.shape
+    line = 1 + int(np.prod(rest))
+    decoder = zlib.decompressobj()
+    try:
+        data = decoder.decompress(picture.stream, rows * line + 1)
+    except zlib.error:
+        return None
+    if len(data) != rows * line or not decoder.eof:
+        return None
+    lines = np.frombuffer(data, np.uint8).reshape(rows, line)
+    if lines[:, 0].any():
+        return None
+    return lines[:, 1:].reshape(picture.shape)
