@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import idxfile
 from conftest import (
     REFUSALS,
     Index,
@@ -22,10 +26,6 @@ from conftest import (
     keys,
     outcome,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-import idxfile
 from idxfile import array as array_room
 from idxfile.errors import UnsupportedError
 

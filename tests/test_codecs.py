@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import COMPRESS, PACKINGS, blocked_gz, named_gz, zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import COMPRESS, PACKINGS, blocked_gz, named_gz, zstd
 from idxfile import codecs
 from idxfile.codecs import (
     BLOCK_NBYTES,

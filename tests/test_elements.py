@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CODES, KNOWN, NANS, TYPES, bits
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from conftest import CODES, KNOWN, NANS, TYPES, bits
 from idxfile import elements
 from idxfile.elements import (
     as_bytes,
@@ -149,7 +149,9 @@ def test_a_cast_is_safe_exactly_where_every_value_survives(source: str, target: 
             assert kept[1].item() == value or math.isnan(value)
         else:
             assert first_lossy(array, np.dtype(target)) == (1,)
-            with pytest.raises(UnsupportedError, match=rf"at index \(1\) does not survive as {target}"):
+            with pytest.raises(
+                UnsupportedError, match=rf"at index \(1\) does not survive as {target}"
+            ):
                 fitted(array, target, "safe")
 
 
@@ -170,7 +172,9 @@ def test_the_first_lossy_value_is_found_behind_many_blocks() -> None:
 
 @given(st.sampled_from(SOURCES).flatmap(lambda source: arrays(source, array_shapes(min_side=0))))
 def test_without_a_wish_the_smallest_type_of_the_kind_is_taken(array: np.ndarray) -> None:
-    kind = ("float32", "float64") if array.dtype.kind == "f" else ("uint8", "int8", "int16", "int32")
+    kind = (
+        ("float32", "float64") if array.dtype.kind == "f" else ("uint8", "int8", "int16", "int32")
+    )
     enough = [t for t in kind if all(survives(v, t) for v in array.ravel().tolist())]
     if array.dtype.name in CODES:
         assert fitted(array, None, "safe") is array
@@ -237,7 +241,7 @@ def test_lists_and_scalars_are_values_too() -> None:
 
 
 def test_only_the_one_cast_is_known() -> None:
-    with pytest.raises(ValueError, match='cast must be None or "safe", not \'unsafe\''):
+    with pytest.raises(ValueError, match="cast must be None or \"safe\", not 'unsafe'"):
         fitted([1], None, "unsafe")  # type: ignore[arg-type]
 
 

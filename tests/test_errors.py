@@ -53,6 +53,7 @@ def test_a_warning_is_a_user_warning() -> None:
 @pytest.mark.parametrize("kind", TREE)
 def test_an_error_says_name_message_and_hint_and_keeps_the_facts(kind: type[IdxError]) -> None:
     facts = {"file": "a.idx", "offset": 9, "found": 7, "expected": [8], "hint": "mend it"}
+    facts["code"] = "truncated"
     error = kind("too short", **facts)
     for copy in (error, pickle.loads(pickle.dumps(error))):
         assert type(copy) is kind
@@ -65,7 +66,8 @@ def test_an_error_says_name_message_and_hint_and_keeps_the_facts(kind: type[IdxE
 def test_facts_are_optional(kind: type[IdxError]) -> None:
     error = kind("too short")
     assert str(error) == "too short"
-    assert (error.file, error.offset, error.found, error.expected, error.hint) == (None,) * 5
+    for fact in ("file", "offset", "found", "expected", "hint", "code"):
+        assert getattr(error, fact) is None
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:

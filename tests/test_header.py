@@ -7,10 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import CODES, H
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import CODES, H
 from idxfile.errors import UnsupportedError
 from idxfile.header import (
     ELEMENT_TYPES,
@@ -34,7 +34,7 @@ HEADERS = st.builds(
 
 def test_the_table_holds_the_six_types_of_the_format() -> None:
     assert {row.name: row.code for row in ELEMENT_TYPES if row.code is not None} == CODES
-    assert IDX_TYPE_NAMES == tuple(CODES)
+    assert tuple(CODES) == IDX_TYPE_NAMES
 
 
 def test_the_table_holds_the_types_of_lush() -> None:
@@ -188,7 +188,16 @@ JUDGED = [
         8,
         "needs 24 bytes, has 23: 1 missing (item 1 of 2 incomplete)",
     ),
-    ("scalar without value", "00000800", 4, "truncated", 4, 0, 1, "needs 5 bytes, has 4: 1 missing"),
+    (
+        "scalar without value",
+        "00000800",
+        4,
+        "truncated",
+        4,
+        0,
+        1,
+        "needs 5 bytes, has 4: 1 missing",
+    ),
     (
         "a bomb",
         "00000803 ffffffff 0000001c 0000001c",

@@ -48,7 +48,7 @@ def test_a_finding_becomes_the_error_of_its_row_with_all_facts(code: str) -> Non
     error = problem.error("a.idx")
     assert type(error) is PROBLEMS[code].error
     assert str(error) == "a.idx: too much\nhint: trim it"
-    assert (error.offset, error.found, error.expected) == (9, 1, 0)
+    assert (error.code, error.offset, error.found, error.expected) == (code, 9, 1, 0)
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -77,9 +77,7 @@ def _outcome(code: str, handling: str) -> str:
         warnings.simplefilter("always")
         try:
             settle([Problem(code, "something")], handling, "a.idx")  # type: ignore[arg-type]
-        except IdxError as error:
-            assert type(error) is PROBLEMS[code].error
-            assert error.file == "a.idx"
+        except PROBLEMS[code].error:
             return "raises"
     for warning in caught:
         assert warning.category is IdxWarning
@@ -118,8 +116,13 @@ def test_an_unknown_handling_is_refused_even_when_all_is_well() -> None:
         settle([], "never")  # type: ignore[arg-type]
 
 
-def test_the_first_error_is_raised() -> None:
-    found = [Problem("many-dimensions", "a"), Problem("truncated", "b"), Problem("empty", "c")]
+def test_the_first_error_is_raised_and_nothing_else_said() -> None:
+    found = [
+        Problem("many-dimensions", "z"),
+        Problem("stream-junk", "a"),
+        Problem("truncated", "b"),
+        Problem("empty", "c"),
+    ]
     with pytest.raises(FormatError) as caught:
         settle(found, "raise")
     assert str(caught.value) == "b"

@@ -1253,7 +1253,7 @@ def test_files_of_many_blocks_are_compared_whatever_their_codecs(
 ) -> None:
     from idxfile.report import difference
 
-    monkeypatch.setattr(difference, "DEFAULT_BLOCK_NBYTES", 1000)
+    monkeypatch.setattr(difference, "BLOCK_SIZE", 70)
     assert idxfile.diff(NOISE, pack(NOISE)).equal
     found = idxfile.diff(file_of_type(idxfile.read(NOISE), "int16"), pack(flipped(NOISE, -1)))
     assert (found.elements, found.first) == (1, (99, 9, 9))

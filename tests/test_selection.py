@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import REFUSALS, Index, assert_same_outcome, keys, outcome
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 
+from conftest import REFUSALS, Index, assert_same_outcome, keys, outcome
 from idxfile.selection import in_bounds, select, spans
 
 SHAPES = array_shapes(max_dims=4, min_side=0, max_side=4)
@@ -86,11 +86,11 @@ def test_an_assignment_in_parts_is_the_assignment(
         expected[key] = values
     except TypeError:  # a mask of everything takes 1-D values only
         return
-    selection = outcome(lambda: select(key, shape))
-    if selection is IndexError:
+    selected = outcome(lambda: select(key, shape))
+    if selected is IndexError:
         assert np.size(picked) == 0
         return
-    for selection, part in selection.parts(values, shape[1:], step):
+    for selection, part in selected.parts(values, shape[1:], step):
         items = np.array(list(selection.items), int)
         block = found[items]
         block[selection.key] = part

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import H, zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
 import idxfile
+from conftest import H, zstd
 from idxfile.errors import FormatError
 from idxfile.header import IDX_TYPE_NAMES, Header
 from idxfile.signatures import SIGNATURES, describe, recognise

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import COMPRESS, zstd
 
+from conftest import COMPRESS, zstd
 from idxfile.codecs import BLOCK_NBYTES, CODECS
 from idxfile.sink import open_sink
 from idxfile.source import open_source

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import COMPRESS, KINDS, PACKINGS, SEEKABLE, STREAMS, OnlyRead, Places, ShortReads
 
+from conftest import COMPRESS, KINDS, PACKINGS, SEEKABLE, STREAMS, OnlyRead, Places, ShortReads
 from idxfile.errors import FormatError, UnsupportedError
 from idxfile.source import InOrder, Spool, header_prefix, open_source, pieces
 from idxfile.source.local import reserve

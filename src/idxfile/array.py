@@ -1,7 +1,7 @@
 """Reading: the lazy array over an IDX file, and the two verbs that make arrays of files.
 
-Long because it is one thing: `open` and `read` are the two ends of `IdxArray`, they share how a
-file is opened, judged and turned into values, and half of the lines are what users read.
+One file of over 400 lines: `open` and `read` are the two ends of `IdxArray`; they share how a file
+is opened, judged and turned into values, and half of the lines are what users read.
 """
 
 from __future__ import annotations
@@ -184,9 +184,9 @@ class IdxArray:
             IndexError: for an item that is not there.
         """
         wanted = in_bounds(np.asarray(items), len(self))
+        stored = self._whole()
         shape = (*wanted.shape, *self._header.item_shape)
         target = np.empty(shape, self.dtype) if out is None else self._checked_out(out, shape)
-        stored = self._whole()
         if stored is not None:
             # Bytes are gathered as they lie, then turned while they are in the cache.
             np.take(stored, wanted, axis=0, out=target.view(stored.dtype), mode="clip")

@@ -49,6 +49,7 @@ class IdxError(Exception):
         found: what stands there, or None.
         expected: what the format or the header demands, or None.
         hint: what to do about it, or None.
+        code: the row of `idxfile.PROBLEMS` that was met, or None.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class IdxError(Exception):
         found: Any = None,
         expected: Any = None,
         hint: str | None = None,
+        code: str | None = None,
     ) -> None:
         super().__init__(message)
         self.file = file
@@ -67,6 +69,7 @@ class IdxError(Exception):
         self.found = found
         self.expected = expected
         self.hint = hint
+        self.code = code
 
     def __str__(self) -> str:
         name = f"{printable(self.file)}: " if self.file else ""

@@ -28,6 +28,8 @@ All of it stands in the byte order of the machine that wrote it: nearly always t
 significant byte first, so that such a file begins with xx 4C 3D 1E. Type 52 (packed) and 58
 (C long) are refused by name: their size or scale is not in the file. Source: Lush 2,
 src/index.c; EBLearn, idxIO.hpp.
+
+One file of over 400 lines, so that the format stands on one page: specification, table, judge.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from .problems import Problem
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ELEMENT_TYPES", "ElementType", "Header", "examine"]
+__all__ = ["Header", "examine"]
 
 ByteOrder = Literal["big", "little"]
 
@@ -302,7 +304,7 @@ def _judge_header(header: Header, prefix: bytes, size: int | None) -> list[Probl
         )
     if size is not None and size != header.file_nbytes:
         swapped = swapped_header(prefix, size)
-        problems.insert(0, _swapped(swapped, 4) if swapped else _wrong_length(header, size))
+        problems.insert(0, _swapped(swapped, 4, size) if swapped else _wrong_length(header, size))
     return problems
 
 
@@ -339,8 +341,9 @@ def _wrong_length(header: Header, size: int) -> Problem:
 def swapped_header(prefix: bytes, size: int | None) -> Header | None:
     """The header that stands there with its least significant byte first, if that is certain.
 
-    It is certain when the whole number at offset 0 is reversed (`03 08 00 00`), or when the
-    magic stands right and only the dimensions, reversed, fit the length of the file.
+    It is certain when the dimensions, reversed, fit the length of the file, whether the magic
+    stands right or is reversed, too (`03 08 00 00`). While the length is unknown, a reversed
+    magic is enough.
     """
     if len(prefix) < 4:
         return None
@@ -355,12 +358,13 @@ def swapped_header(prefix: bytes, size: int | None) -> Header | None:
     return header if fits or (reversed_magic and size is None) else None
 
 
-def _swapped(header: Header, offset: int) -> Problem:
+def _swapped(header: Header, offset: int, size: int | None) -> Problem:
     dimensions = ",".join(map(str, header.shape)) or "none"
+    fit = "" if size is None else " and fit the file's length"
     return Problem(
         "swapped-header",
         f"the header is written with the least significant byte first: "
-        f"the dimensions read little-endian are {dimensions} and fit the file's length",
+        f"the dimensions read little-endian are {dimensions}{fit}",
         offset=offset,
         found="little-endian",
         expected="big-endian",
@@ -372,7 +376,7 @@ def _not_idx(prefix: bytes, size: int | None) -> Problem:
     """Say what a file is that does not begin as IDX does."""
     swapped = swapped_header(prefix, size)
     if swapped:
-        return _swapped(swapped, 0)
+        return _swapped(swapped, 0, size)
     kind = signatures.recognise(prefix)
     length = "" if size is None else f" of {size:,} bytes"
     if kind:

@@ -12,6 +12,7 @@ as opening it with a library. It knows the plainest files alone and says None to
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from typing import NamedTuple
@@ -109,7 +110,7 @@ def plain(data: bytes) -> Plain | None:
 def unfiltered(picture: Plain) -> Array | None:
     """The pixels, as a view of fresh bytes, or None where rows are filtered or damaged."""
     rows, *rest = picture.shape
-    line = 1 + int(np.prod(rest))
+    line = 1 + math.prod(rest)
     decoder = zlib.decompressobj()
     try:
         data = decoder.decompress(picture.stream, rows * line + 1)

@@ -25,7 +25,7 @@ from .errors import (
     printable,
 )
 
-__all__ = ["PROBLEMS", "Problem", "ProblemKind"]
+__all__ = ["PROBLEMS", "Problem"]
 
 Level = Literal["error", "warning", "note"]
 Handling = Literal["raise", "warn", "ignore", "salvage"]
@@ -229,6 +229,7 @@ class Problem:
             found=self.found,
             expected=self.expected,
             hint=self.hint,
+            code=self.code,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -259,14 +260,18 @@ def settle(problems: Iterable[Problem], handling: Handling, file: str | None = N
     """
     if handling not in ("raise", "warn", "ignore", "salvage"):
         raise ValueError(f'problems must be "raise", "warn" or "ignore", not {handling!r}')
-    for problem in problems:
+    found = list(problems)
+    for problem in found:
         kind = problem.kind
         passed = (kind.readable and handling != "raise") or (
             kind.salvageable and handling == "salvage"
         )
         if problem.level == "error" and not passed:
             raise problem.error(file)
-        if problem.level != "note" and handling in ("raise", "warn"):
+    if handling not in ("raise", "warn"):
+        return
+    for problem in found:
+        if problem.level != "note":
             name = f"{printable(file)}: " if file else ""
             warnings.warn(f"{name}{problem.message}", IdxWarning, stacklevel=_caller_level())
 

@@ -96,10 +96,20 @@ def _open_path(path: str) -> Sink:
 
 
 def sync_folder(path: str) -> None:
-    """Make a rename in a folder durable."""
-    fd = os.open(path, os.O_RDONLY)
+    """Make a rename in a folder durable, where the system has such a thing.
+
+    The file stands whole under its name by now. A folder that may be written and not read, or a
+    file system that syncs no folders, is no reason to say that it was not.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
     try:
         os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
     finally:
         os.close(fd)
 

@@ -4,7 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from samples import COUNT, pair, run
+from samples import pair, run
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,8 @@ TRAIN = """
 import sys, warnings, numpy as np, idxfile
 with warnings.catch_warnings(action="ignore"):
     import keras
-    from idxfile.adapters.keras import loader
+from idxfile.adapters.keras import loader
+warnings.simplefilter("ignore")  # Keras on torch warns of itself
 
 ds = idxfile.open_dataset(sys.argv[1], split="train")
 seen = []
@@ -53,7 +54,7 @@ class Watched(type(loader(ds))):
         seen.append((number, self._batches[number].tolist()))
         return super().__getitem__(number)
 
-batches = loader(ds, 10, seed=3, scale="unit", workers=int(sys.argv[2]))
+batches = loader(ds, 4, seed=3, scale="unit")
 batches.__class__ = Watched
 channels = keras.config.image_data_format()
 model = keras.Sequential([
@@ -68,7 +69,7 @@ assert model.predict(loader(ds, shuffle=False), verbose=0).shape == (len(ds), 4)
 
 numbered = idxfile.Dataset(np.zeros((len(ds), 1), "uint8"), np.arange(len(ds)))
 passes = [
-    [y.tolist() for _, y in numbered.batches(10, shuffle=True, seed=3 + epoch)]
+    [y.tolist() for _, y in numbered.batches(4, shuffle=True, seed=3 + epoch)]
     for epoch in range(3)
 ]
 assert {str(entry) for entry in seen} >= {str(e) for order in passes for e in enumerate(order)}
@@ -86,10 +87,8 @@ print(keras.config.backend(), channels, "trained")
         ("torch", "channels_last"),
     ],
 )
-@pytest.mark.parametrize("workers", [1, 3])
-def test_training(tmp_path, backend, channels, workers):
+def test_training(tmp_path, backend, channels):
     pair(tmp_path)
     (tmp_path / "keras.json").write_text(f'{{"image_data_format": "{channels}"}}')
     environment = {"KERAS_BACKEND": backend, "KERAS_HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"}
-    assert COUNT > 100
-    assert run(TRAIN, tmp_path, workers, **environment) == f"{backend} {channels} trained\n"
+    assert run(TRAIN, tmp_path, **environment) == f"{backend} {channels} trained\n"

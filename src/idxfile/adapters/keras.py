@@ -20,8 +20,8 @@ __all__ = ["KerasLoader", "loader"]
 class KerasLoader(keras.utils.PyDataset):
     """The batches of an epoch by their numbers; then come those of the next. Made by `loader`."""
 
-    def __init__(self, gather: Gather, epochs: Epochs, workers: int) -> None:
-        super().__init__(workers=workers)
+    def __init__(self, gather: Gather, epochs: Epochs) -> None:
+        super().__init__()
         self._gather = gather
         self._epochs = epochs
         self._batches = list(epochs)
@@ -53,13 +53,13 @@ def loader(
     epoch: int = 0,
     rank: int = 0,
     world_size: int = 1,
-    workers: int = 1,
 ) -> KerasLoader:
     """Make a `PyDataset` that gathers and scales whole batches.
 
     Every epoch has another order, which the seed and the number of the epoch alone decide. Give
     `fit` `shuffle=False`, or Keras shuffles the batches once more, by a generator of its own; and
-    no `steps_per_epoch`, with which its epochs are not those of the data.
+    no `steps_per_epoch`, with which its epochs are not those of the data. There are no workers:
+    batches come at the speed of memory.
 
     Args:
         ds: the data set.
@@ -72,7 +72,6 @@ def loader(
         epoch: the number of the first epoch: with `fit(…, initial_epoch=n)`, training is resumed.
         rank: the number of this process.
         world_size: the number of processes; no item goes to two of them.
-        workers: how many threads prepare batches.
 
     Returns:
         A `PyDataset` of `(images, labels)`, NumPy arrays in fresh memory; labels int64.
@@ -89,4 +88,4 @@ def loader(
     )
     channels_first = keras.config.image_data_format() == "channels_first"
     gather = Gather(ds, scale, dtype, channels_first=channels_first)
-    return KerasLoader(gather, epochs, workers)
+    return KerasLoader(gather, epochs)

@@ -19,16 +19,21 @@ def digests(pieces: Iterable[Any], size: int | None, algorithms: Iterable[str]) 
 
     Args:
         pieces: the bytes in order, bytes-like.
-        size: how many there are; `git` needs to know it beforehand.
+        size: how many there are, or should be; `git` needs to know it beforehand, and what goes
+            on for longer has no right digest and is not read to its end.
         algorithms: of `sha256`, `git`, `sha1`, `md5`.
 
     Returns:
         The algorithm → the digest in hexadecimal.
     """
     states = {name: _begin(name, size) for name in algorithms}
+    count = 0
     for piece in pieces if states else ():
         for state in states.values():
             state.update(piece)
+        count += len(piece)
+        if size is not None and count > size:
+            break
     return {name: state.hexdigest() for name, state in states.items()}
 
 

@@ -61,7 +61,8 @@ def _lines(facts: Info) -> list[tuple[str, str]]:
     if header.ndim and header.shape[0]:
         lines.append(("item", f"{size_text(header.item_nbytes)} each"))
     if facts.stored_name:
-        lines.append(("stored name", printable(facts.stored_name)))
+        name = facts.stored_name  # of any length, but no file system has names of over 255
+        lines.append(("stored name", printable(name if len(name) < 256 else f"{name[:255]}…")))
     return lines
 
 

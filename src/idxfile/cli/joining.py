@@ -26,7 +26,7 @@ def append_command(file: str, others: tuple[str, ...]) -> None:
     """
     with contextlib.ExitStack() as stack:
         old = stack.enter_context(open(file, mmap=False))
-        arrays = [stack.enter_context(open(place(other))) for other in others]
+        arrays = [stack.enter_context(open(place(other), mmap=False)) for other in others]
         for array in arrays:  # before anything is written
             _check_fits(array, old)
         for array in arrays:

@@ -25,8 +25,8 @@ def head_command(file: str, count: int, allow_partial: bool, as_json: bool) -> N
     """Print the first items of FILE as numbers, one row of the last dimension a line."""
     import numpy as np
 
-    opener = open_whole_items if allow_partial else open
-    with opener(place(file)) as array:
+    source = place(file)
+    with open_whole_items(source) if allow_partial else open(source, mmap=False) as array:
         picked = np.asarray(array[:count] if array.ndim else array[()])
         if as_json:
             facts = {"dtype": str(array.dtype), "shape": list(array.shape)}
@@ -34,22 +34,22 @@ def head_command(file: str, count: int, allow_partial: bool, as_json: bool) -> N
             return
         of = f", the first {len(picked):,}" if array.ndim and len(picked) < len(array) else ""
         click.echo(f"{array.header}{of}", err=True)
-        lines = _lines(picked)
-        while some := list(itertools.islice(lines, 1000)):
-            click.echo("\n".join(some))
+        texts = _texts(picked)
+        while some := "".join(itertools.islice(texts, 10_000)):
+            click.echo(some, nl=False)
 
 
-def _lines(items: Any) -> Iterator[str]:
-    """Items as lines of numbers: a line for each row, an empty line between items."""
-    if items.ndim < 2:
-        yield from map(_text, items.reshape(-1))
-        return
-    width = _width(items)
-    for number, item in enumerate(items):
+def _texts(items: Any) -> Iterator[str]:
+    """Items as text, number by number: a line for each row, an empty line between items."""
+    width = _width(items) if items.ndim > 1 else 0
+    columns = items.shape[-1] if items.ndim > 1 else 1
+    for number, item in enumerate(items.reshape(-1) if items.ndim < 2 else items):
         if number and items.ndim > 2:
-            yield ""
-        for row in item.reshape(-1, items.shape[-1]) if item.size else ():
-            yield " ".join(_text(value).rjust(width) for value in row)
+            yield "\n"
+        for row in item.reshape(-1, columns) if item.size else ():
+            for column, value in enumerate(row):
+                yield f"{' ' if column else ''}{_text(value).rjust(width)}"
+            yield "\n"
 
 
 def _width(items: Any) -> int:

@@ -240,7 +240,7 @@ def in_groups(blocks: Iterable[Array], count: int) -> Iterator[Array]:
         while size + len(block) >= count:
             cut = count - size
             yield np.concatenate([*kept, block[:cut]]) if kept else block[:cut]
-            kept, size, block = [], 0, block[cut:]  # noqa: PLW2901
+            kept, size, block = [], 0, block[cut:]
         if len(block):
             kept.append(block)
             size += len(block)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from ..elements import Array, fitted, idx_type_name, range_type
-from ..errors import UnsupportedError
-from ..sink import atomic_file, atomic_folder
-from .columns import Columns, View
-from .table import Format, format_named, format_of_source, format_of_target
+from ..codecs import codec_of_name
+from ..errors import IdxError, UnsupportedError
+from ..problems import settle as settle_problems
+from ..source import open_source, pieces
+from .columns import Columns, View, nbytes
+from .fitting import choose, settle
+from .options import options_of, with_options
+from .recognition import format_of_source, format_of_target
+from .results import Kind, Overwrite, check_target, result
+from .stored import stored_of
+from .table import Format, format_named
 
 __all__ = ["Conversion", "convert"]
 
@@ -31,6 +36,8 @@ class Conversion:
     target_format: str
     columns: dict[str, tuple[str, tuple[int, ...]]]
     """Name → dtype and shape, as written."""
+    classes: tuple[str | None, ...] | None = None
+    """The names of the classes by label, where they are known."""
     notes: list[str] = field(default_factory=list)
     """What was left out or decided, for people."""
 
@@ -42,6 +49,7 @@ class Conversion:
             "source_format": self.source_format,
             "target_format": self.target_format,
             "columns": {n: {"dtype": d, "shape": list(s)} for n, (d, s) in self.columns.items()},
+            "classes": None if self.classes is None else list(self.classes),
             "notes": self.notes,
         }
 
@@ -54,11 +62,14 @@ def convert(
     target_format: str | None = None,
     items: slice | None = None,
     column: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    split: str | None = None,
     dtype: Any = None,
     scale: tuple[float, float] | None = None,
+    point: bool = False,
     source_options: Mapping[str, Any] | None = None,
     target_options: Mapping[str, Any] | None = None,
-    overwrite: bool = True,
+    overwrite: Overwrite = "files",
     progress: Progress | None = None,
 ) -> Conversion:
     """Convert a file or a folder from any format to any other, in constant memory.
@@ -67,19 +78,25 @@ def convert(
 
     Args:
         src: a file or a folder; its format is seen by its content.
-        dst: what to write; its suffix says the format. A folder (`out/`) is IDX.
+        dst: what to write; its suffix says the format. A folder (`out/`) is IDX: the files of a
+            pair are put into it.
         source_format: a key of FORMATS, where the content does not say it.
         target_format: a key of FORMATS, where the name does not say it.
         items: a slice of the items.
         column: the one column to convert; by default all that the target holds.
-        dtype: the element type of the first column: a name, where every value must survive; or
-            "auto", the smallest IDX type that keeps every value, found in a first pass.
+        labels: a file with the labels, of any format.
+        split: train, test …: the part to read of a source that has several, and what files are
+            called after.
+        dtype: the element type of the first column, where every value must survive; or "auto",
+            the smallest type of the target that keeps every value, found in a first pass.
         scale: with an integer dtype: the two values of the source that become the least and the
             greatest of that type; what lies between is rounded to the nearest, what lies outside
             is an error.
+        point: write no elements but where they lie in the source, which must stay there.
         source_options: options of the format that is read, by name.
         target_options: options of the format that is written, by name.
-        overwrite: whether a target that exists is replaced.
+        overwrite: whether a target that exists is replaced: "files" replaces a file, and no
+            folder that holds something; True replaces a folder too.
         progress: called now and then with the bytes done and the bytes in all.
 
     Returns:
@@ -89,7 +106,7 @@ def convert(
         UnsupportedError: for what the target cannot hold without loss.
         FormatError: for a source that is not right.
         PairError: for columns that do not belong together.
-        FileExistsError: for a target that exists, with `overwrite=False`.
+        FileExistsError: for a target that exists, and must not be replaced.
         MissingExtraError: when a format needs a package that is not installed.
 
     Example:
@@ -102,141 +119,182 @@ def convert(
     """
     source, target = os.fsdecode(src), os.fsdecode(dst)
     reader = format_named(source_format) if source_format else format_of_source(source)
-    writer = format_named(target_format) if target_format else format_of_target(target)
-    if not overwrite and os.path.lexists(target) and not _is_empty_folder(target):
-        raise FileExistsError(17, "It exists, and would be replaced", target)
-    read = _function(reader, "read_columns", source_options)
-    write = _function(writer, "write_columns", target_options)
-    columns = read(source)
-    try:
-        arrays = _chosen(columns, column, writer, target)
-        arrays = {name: View(array, items=items) for name, array in arrays.items()}
-        arrays = _cast(arrays, writer, dtype, scale)
-        if progress:
-            arrays = _watched(arrays, progress)
-        written = Columns(arrays, columns.classes, columns.split, notes=columns.notes)
-        folder = writer.folder or (writer.name == "idx" and len(arrays) > 1)
-        with (atomic_folder if folder else atomic_file)(target) as path:
-            write(path, written)
-    finally:
-        columns.close()
-    facts = {name: (array.dtype.name, array.shape) for name, array in arrays.items()}
-    return Conversion(source, target, reader.name, writer.name, facts, columns.notes)
+    writer = (
+        format_named(target_format) if target_format else format_of_target(target, point=point)
+    )
+    kind = _kind(writer, target)
+    check_target(target, kind, overwrite)
+    point = point or (writer.points and not writer.writes)
+    write = _function(writer, "point" if point else "write", target_options or {})
+    meter = _Meter(progress)
+    with contextlib.ExitStack() as stack:
+        names = stack.enter_context(_named_errors(source))
+        columns = _read(stack, names, source, reader, source_options or {}, split, dtype)
+        if labels is not None:
+            columns.arrays["labels"] = _labels(stack, names, os.fsdecode(labels))
+        columns = Columns(
+            {name: meter.watched(array, items) for name, array in columns.arrays.items()},
+            columns.classes,
+            split or columns.split,
+            notes=columns.notes,
+        )
+        columns = choose(columns, writer, kind, column)
+        meter.total = sum(map(nbytes, columns.arrays.values()))
+        meter.total += nbytes(columns.first) if dtype == "auto" else 0
+        columns = settle(columns, writer, dtype=dtype, scale=scale)
+        if point:
+            _check_stored(columns)
+        with result(target, kind, overwrite) as place:
+            names[place] = target
+            write(place, columns)
+    facts = {name: (array.dtype.name, array.shape) for name, array in columns.arrays.items()}
+    return Conversion(
+        source, target, reader.name, writer.name, facts, columns.classes, columns.notes
+    )
 
 
-def _is_empty_folder(path: str) -> bool:
-    return os.path.isdir(path) and not os.listdir(path)
-
-
-def _function(row: Format, name: str, options: Mapping[str, Any] | None) -> Callable[..., Any]:
-    """A function of a format's module, with its options filled in.
+def _kind(writer: Format, target: str) -> Kind:
+    """What the target is to be: a file, a folder, or files into a folder.
 
     Raises:
-        UnsupportedError: when the format is not read, or not written.
-        TypeError: for an option that it does not have.
+        UnsupportedError: for a name that promises a compression that the format does not have.
     """
-    if not (row.reads if name == "read_columns" else row.writes):
-        verb = "read" if name == "read_columns" else "written"
-        raise UnsupportedError(f"{row.title} is not {verb} here")
-    function = getattr(row.load(), name)
-    known = [
-        p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY
-    ]
-    for option in options or ():
-        if option not in known:
-            raise TypeError(
-                f"{row.name} has no option {option!r}; it has {', '.join(known) or 'none'}"
-            )
-    return lambda *args: function(*args, **(options or {}))
+    if writer.folder:
+        return "folder"
+    if writer.name == "idx" and (target.endswith("/") or os.path.isdir(target)):
+        return "files"
+    codec = codec_of_name(target)
+    if codec and not writer.packs:
+        raise UnsupportedError(
+            f"{writer.title} is not compressed with {codec.name} here",
+            file=target,
+            hint="leave the suffix away",
+        )
+    return "file"
 
 
-def _chosen(columns: Columns, column: str | None, writer: Format, target: str) -> dict[str, Any]:
-    """The columns that will be written."""
-    if column is not None:
-        if column not in columns.arrays:
-            known = ", ".join(columns.arrays)
-            raise UnsupportedError(f"there is no column {column!r}", hint=f"there are {known}")
-        return {column: columns.arrays[column]}
-    arrays = columns.arrays
-    if len(arrays) > 1 and not writer.several:
-        kept, *others = arrays
-        columns.notes.append(f"left out {', '.join(others)}: {writer.name} holds one array")
-        return {kept: arrays[kept]}
-    if len(arrays) > 1 and writer.name == "idx":
-        if not {"images", "labels"} <= set(arrays):
-            raise UnsupportedError(
-                f"columns {', '.join(arrays)} are no pair of images and labels",
-                hint="choose one with --column",
-            )
-        return {name: arrays[name] for name in ("images", "labels")}
-    return dict(arrays)
+def _function(row: Format, verb: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function of a format's module, with its options filled in.
 
+    Args:
+        row: the format.
+        verb: read, write or point.
+        options: as they were given.
 
-def _cast(
-    arrays: dict[str, Any], writer: Format, dtype: Any, scale: tuple[float, float] | None
-) -> dict[str, Any]:
-    """Give the columns the types that were asked for, or that IDX has.
-
-    Labels become the smallest type that holds them where IDX is written: that loses nothing, and
-    nobody's labels come as bytes.
+    Raises:
+        UnsupportedError: when the format does not do that.
     """
-    changed = dict(arrays)
-    first = next(iter(arrays))
-    if scale is not None:
-        changed[first] = _scaled(arrays[first], dtype, scale)
-    elif dtype is not None:
-        changed[first] = _as_type(arrays[first], dtype)
-    labels = arrays.get("labels")
-    if writer.name == "idx" and labels is not None and labels.dtype.kind in "biu":
-        changed["labels"] = _as_type(labels, "auto")
-    return changed
+    if not getattr(row, f"{verb}s"):
+        done = {"read": "read", "write": "written", "point": "used to point"}[verb]
+        raise UnsupportedError(f"{row.title} is not {done} here")
+    function = getattr(row.load(), f"{verb}_columns")
+    return with_options(function, {**dict(row.presets), **options}, row.name)
 
 
-def _as_type(column: Any, dtype: Any) -> Any:
-    name = range_type(column.blocks()) if dtype == "auto" else idx_type_name(dtype)
-    if name is None:
-        raise UnsupportedError(f"no element type of IDX holds every value of this {column.dtype}")
-    if name == column.dtype.name:
-        return column
-    return View(column, change=lambda block: fitted(block, name, "safe"), dtype=name)
+def _read(
+    stack: contextlib.ExitStack,
+    names: dict[str, str],
+    source: str,
+    reader: Format,
+    options: Mapping[str, Any],
+    split: str | None = None,
+    dtype: Any = None,
+) -> Columns:
+    """Open a source, until the stack ends.
+
+    Args:
+        stack: what closes it.
+        names: gets the path that is read, where it is not the source's own.
+        source: the path.
+        reader: its format.
+        options: of the format.
+        split: for a format that has such an option.
+        dtype: the type that a text is meant as, where it is one of floats.
+    """
+    path = stack.enter_context(_unpacked(source, reader))
+    names[path] = source
+    given = dict(options)
+    known = options_of(reader.load().read_columns) if reader.reads else {}
+    if split is not None and "split" in known:
+        given.setdefault("split", split)
+    if not reader.typed and dtype in ("float16", "float32") and "dtype" in known:
+        given.setdefault("dtype", dtype)
+    columns: Columns = _function(reader, "read", given)(path)
+    stack.callback(columns.close)
+    return columns
 
 
-def _scaled(column: Any, dtype: Any, scale: tuple[float, float]) -> View:
-    """Values between two bounds spread over the whole range of an integer type."""
-    name = idx_type_name(dtype or "uint8")
-    if not name.startswith(("int", "uint")):
-        raise ValueError(f"scale goes with an integer dtype, not {name}")
-    low, high = scale
-    if not low < high:
-        raise ValueError(f"scale is a lower and a higher value, not {low}:{high}")
-    limits = np.iinfo(name)
+def _labels(stack: contextlib.ExitStack, names: dict[str, str], path: str) -> Any:
+    """The column of labels of a file that holds them."""
+    columns = _read(stack, names, path, format_of_source(path), {})
+    return columns.arrays.get("labels", columns.first)
 
-    def change(block: Array) -> Array:
-        values = block.astype(np.float64)
-        outside = ~((values >= low) & (values <= high))
-        if outside.any():
-            value = block[outside].flat[0]
+
+@contextlib.contextmanager
+def _unpacked(path: str, row: Format) -> Iterator[str]:
+    """The path of a file without compression: its own, or that of a copy for the while."""
+    source = None if row.packs or os.path.isdir(path) else open_source(path, mmap=False)
+    try:
+        if source is None or not source.codecs:
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="idxfile-") as folder:
+            unpacked = os.path.join(folder, os.path.basename(path).rpartition(".")[0] or "unpacked")
+            with open(unpacked, "wb") as file:
+                for piece in pieces(source):
+                    file.write(piece)
+            settle_problems(source.problems, "raise", path)
+            yield unpacked
+    finally:
+        if source is not None:
+            source.close()
+
+
+@contextlib.contextmanager
+def _named_errors(source: str) -> Iterator[dict[str, str]]:
+    """Errors carry the names that the user gave: a table of paths of ours → names, to be filled."""
+    names: dict[str, str] = {}
+    try:
+        yield names
+    except IdxError as error:
+        error.file = names.get(error.file or "", error.file) or source
+        raise
+    except OSError as error:
+        for path, name in names.items():
+            if isinstance(error.filename, str) and error.filename.startswith(path):
+                error.filename = name
+                del error.filename2
+        raise
+
+
+class _Meter:
+    """How far the work is, in bytes of the columns that go by."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.total = 0
+        self._done = 0
+        self._progress = progress
+
+    def watched(self, column: Any, items: slice | None) -> View:
+        """Some items of a column, telling of every block that goes by."""
+        return View(column, items=items, tell=self._tell if self._progress else None)
+
+    def _tell(self, nbytes: int) -> None:
+        self._done += nbytes
+        if self._progress is not None:
+            self.total = max(self.total, self._done)
+            self._progress(self._done, self.total)
+
+
+def _check_stored(columns: Columns) -> None:
+    """Refuse to point to elements that do not lie one after another in one plain file.
+
+    Raises:
+        UnsupportedError: for columns that are compressed, changed, or not in order.
+    """
+    for name, array in columns.arrays.items():
+        if stored_of(array) is None:
             raise UnsupportedError(
-                f"{value} lies outside the scale {low:g}:{high:g}",
-                found=value.item(),
-                expected=[low, high],
-                hint="give the range that the values have: `idx stats` shows it",
+                f"{name}: the elements do not lie in the file as they are meant",
+                hint="only uncompressed elements can be pointed to, unchanged and in their order",
             )
-        span = float(limits.max) - float(limits.min)
-        return np.rint((values - low) / (high - low) * span + limits.min).astype(name)
-
-    return View(column, change=change, dtype=name)
-
-
-def _watched(arrays: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    """The same columns, telling of every block that goes by."""
-    total = sum(int(np.prod(a.shape, dtype=np.float64)) * a.dtype.itemsize for a in arrays.values())
-    done = 0
-
-    def tell(block: Array) -> Array:
-        nonlocal done
-        done += block.nbytes
-        progress(min(done, total), total)
-        return block
-
-    return {name: View(array, change=tell) for name, array in arrays.items()}

@@ -3,51 +3,114 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
-from ..array import open
-from ..dataset import Dataset, write_classes
-from ..names import file_name, find_partner, pair_names
+from ..array import IdxArray
+from ..array import open as open_array
+from ..codecs import codec_of_name
+from ..dataset import Dataset, read_classes, write_classes
+from ..elements import Array, as_bytes, stored_pieces
+from ..header import Header, examine
+from ..names import file_name, find_partner, pair_names, split_of
 from ..pairs import open_dataset
-from ..writer import create, write
-from .columns import Columns, Sliced
+from ..problems import Problem, settle
+from ..sink import open_sink
+from ..source import InOrder, LocalFile, header_prefix, open_source
+from .columns import Columns, Sliced, Streamed, steps
+from .stored import Stored, write_elements
 
 __all__ = ["read_columns", "write_columns"]
 
 
 def read_columns(
-    path: str, *, labels: str | None = "auto", split: str | None = None, name: str | None = None
+    path: str,
+    *,
+    labels: Literal["auto", "none"] = "auto",
+    split: str | None = None,
+    name: str | None = None,
 ) -> Columns:
     """Open an IDX file, or a pair.
 
     Args:
-        path: a file, or a folder with a pair.
-        labels: the file of labels; "auto" finds it by the name of the images; None leaves it.
-        split: train, test …, where a folder holds several.
+        path: a file; a folder or a zip archive with a pair.
+        labels: whether the labels of a file of images are taken, if they lie beside it.
+        split: train, test …, where there are several.
         name: words of the files' names, likewise.
     """
-    if os.path.isdir(path):
-        ds = open_dataset(path, split=split, name=name)
-        return Columns({"images": ds.images, "labels": _as_column(ds)}, ds.classes, ds.split)
+    if os.path.isdir(path) or zipfile.is_zipfile(path):
+        return _pair(open_dataset(path, split=split, name=name))
     named = file_name(path)
-    if labels == "auto":
-        labels = find_partner(path) if named and named.role == "images" else None
-    if labels is not None:
-        ds = open_dataset((path, labels))
-        return Columns({"images": ds.images, "labels": _as_column(ds)}, ds.classes, split)
-    array = open(path)
-    role = named.role if named else "images"
-    return Columns({role: array}, close=array.close, split=split)
+    partner = named and named.role == "images" and labels == "auto" and find_partner(path)
+    if partner:
+        return _pair(open_dataset((path, partner)), os.path.dirname(path), split_of(named.shared))
+    array = open_array(path, mmap=False)
+    return Columns(
+        {named.role if named else "images": _column(array)},
+        split=split_of(named.shared) if named else None,
+        close=array.close,
+    )
 
 
-def _as_column(ds: Dataset) -> Sliced:
-    return Sliced(ds.table if ds.table.shape[1] > 1 else ds.labels)
+def _pair(ds: Dataset, folder: str | None = None, split: str | None = None) -> Columns:
+    (images,) = ds.images._sources
+    assert isinstance(images, IdxArray)
+    classes = ds.classes or (read_classes(folder) if folder is not None else None)
+    table = Sliced(ds.table if ds.table.shape[1] > 1 else ds.labels)
+    return Columns(
+        {"images": _column(images), "labels": table}, classes, ds.split or split, images.close
+    )
+
+
+def _column(array: IdxArray) -> Any:
+    """An array as a column of constant memory: read by position, or inflated in order."""
+    header = array.header
+    if isinstance(array._source, LocalFile):
+        return Stored(array._source, header.data_offset, header.stored_dtype, array.shape)
+    if array.codecs and array.ndim and os.path.isfile(array.name):
+        return Streamed(array.shape, array.dtype, lambda n: _inflated(array.name, header, n))
+    return array
+
+
+def _inflated(path: str, header: Header, block_nbytes: int) -> Iterator[Array]:
+    """The items of a compressed file in order, as they come out of it; judged at its end."""
+    source = open_source(path, mmap=False)
+    try:
+        prefix = header_prefix(source)
+        stream = InOrder(source)
+        count = len(stream.read(header.data_offset))
+        for low, high in steps(header.shape, header.dtype, block_nbytes):
+            stored = np.empty((high - low, *header.item_shape), header.stored_dtype)
+            got = stream.readinto(as_bytes(stored))
+            count += got
+            if got < stored.nbytes:
+                break
+            yield stored.astype(header.dtype, copy=False)
+        count += len(stream.read(1))
+        settle([*source.problems, *_wrong_length(prefix, count, header)], "raise", path)
+    finally:
+        source.close()
+
+
+def _wrong_length(prefix: bytes, count: int, header: Header) -> Iterator[Problem]:
+    """What is to be said of a file of which so many bytes came: one too many stands for more."""
+    if count != header.file_nbytes:
+        for problem in examine(prefix, count)[1]:
+            if problem.code == "trailing-data":
+                problem = replace(problem, message=f"at least {problem.message}")
+            yield problem
 
 
 def write_columns(
-    path: str, columns: Columns, *, codec: str | None = "auto", blocked: bool = False
+    path: str,
+    columns: Columns,
+    *,
+    codec: Literal["auto", "gz", "bz2", "xz", "zst"] | None = "auto",
+    blocked: bool = False,
 ) -> None:
     """Write one column as a file, or images and labels as a pair into a folder.
 
@@ -58,34 +121,35 @@ def write_columns(
         blocked: as for `idxfile.write`.
     """
     if not os.path.isdir(path):
+        if codec == "auto":
+            row = codec_of_name(path)
+            codec = row and row.name  # type: ignore[assignment]
         _write_column(path, columns.first, codec, blocked)
         return
     codec = None if codec == "auto" else codec
-    images, labels = columns.arrays["images"], columns.arrays["labels"]
-    names = pair_names(
-        columns.split or "train",
-        (len(images.shape), images.dtype.name),
-        (len(labels.shape), labels.dtype.name),
-        codec,
-    )
-    for name, column in zip(names, (images, labels), strict=True):
-        _write_column(os.path.join(path, name), column, codec, blocked)
+    nothing = (1, "uint8")
+    kinds = {
+        role: (len(column.shape), column.dtype.name) for role, column in columns.arrays.items()
+    }
+    images, labels = (kinds.get(role, nothing) for role in ("images", "labels"))
+    names = pair_names(columns.split or "train", images, labels, codec)
+    for role, name in zip(("images", "labels"), names, strict=True):
+        if role in columns.arrays:
+            _write_column(os.path.join(path, name), columns.arrays[role], codec, blocked)
     if columns.classes:
         write_classes(path, columns.classes)
 
 
 def _write_column(path: str, column: Any, codec: str | None, blocked: bool) -> None:
-    if not column.shape:
-        write(path, next(column.blocks()), codec=codec, blocked=blocked)
-        return
-    writer = create(
-        path,
-        dtype=column.dtype,
-        item_shape=column.shape[1:],
-        count=len(column),
-        codec=codec,
-        blocked=blocked,
-    )
-    with writer:
+    header = Header.of(column.dtype.name, column.shape)
+    with open(path, "wb") as file:
+        if codec is None and not blocked:
+            file.write(header.encode())
+            write_elements(file, column, header.stored_dtype)
+            return
+        sink = open_sink(file, codec=codec, blocked=blocked)
+        sink.write(header.encode())
         for block in column.blocks():
-            writer.append(np.asarray(block))
+            for piece in stored_pieces(block, header.stored_dtype):
+                sink.write(piece)
+        sink.commit()

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import os
+import math
 from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import FormatError, UnsupportedError
+from ..elements import Array
+from ..errors import FormatError, TrailingDataError, TruncatedError, UnsupportedError
+from ..source import LocalFile
 from .columns import Columns, Sliced
+from .stored import Stored, write_elements
 
 __all__ = ["read_columns", "write_columns"]
 
 
 def read_columns(path: str) -> Columns:
-    """Map a .npy file: nothing is read before it is asked for.
+    """Open a .npy file: nothing is read before it is asked for.
 
     Raises:
         FormatError: for a file that is damaged.
-        UnsupportedError: for an array of Python objects.
+        UnsupportedError: for an array of Python objects, or of anything else but numbers.
     """
+    with open(path, "rb") as file:
+        shape, fortran, dtype = read_header(file, path)
+        offset = file.tell()
+    source = LocalFile(path, mapped=False)
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        if "pickle" in str(error) or "Python objects" in str(error):
-            raise UnsupportedError("an array of Python objects", file=path) from error
-        raise FormatError(f"this .npy file cannot be read: {error}", file=path) from error
-    return Columns({"images": Sliced(array)})
+        check_length(source.size - offset, shape, dtype, path)
+        if fortran and len(shape) > 1:
+            mapped: Array = np.memmap(path, dtype, "r", offset, shape, "F")
+            return Columns({"images": Sliced(mapped)}, close=source.close)
+        return Columns({"images": Stored(source, offset, dtype, shape)}, close=source.close)
+    except BaseException:
+        source.close()
+        raise
 
 
 def write_columns(
@@ -44,10 +53,52 @@ def write_columns(
     dtype = column.dtype.newbyteorder(">" if byteorder == "big" else "=")
     with open(path, "wb") as file:
         write_header(file, column.shape, dtype)
-        for block in column.blocks():
-            np.ascontiguousarray(block, dtype).tofile(file)
-        file.flush()
-        os.fsync(file.fileno())
+        write_elements(file, column, dtype)
+
+
+def read_header(file: Any, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the header of a .npy file (NumPy Enhancement Proposal 1), and nothing behind it.
+
+    Returns:
+        The shape, whether the first index varies fastest, and the dtype.
+
+    Raises:
+        FormatError: for a header that is damaged.
+        UnsupportedError: for elements that are no numbers: objects are pickled, and not read.
+    """
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        else:  # 2.0 has longer headers, 3.0 names of fields in UTF-8
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+    except (ValueError, EOFError, SyntaxError, UnicodeError) as error:
+        text = str(error).partition("\n")[0]
+        raise FormatError(f"the .npy header cannot be read: {text}", file=name) from None
+    if dtype.hasobject:
+        raise UnsupportedError("the array holds Python objects, which are not unpickled", file=name)
+    if dtype.kind not in "biufU":
+        raise UnsupportedError(f"the array holds {dtype}, which is no number", file=name)
+    return shape, fortran, dtype
+
+
+def check_length(found: int, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    """Hold the number of bytes behind a header against what it declares.
+
+    Raises:
+        TruncatedError: when bytes are missing.
+        TrailingDataError: when bytes are left over.
+    """
+    expected = math.prod(shape) * dtype.itemsize
+    if found != expected:
+        kind = TruncatedError if found < expected else TrailingDataError
+        raise kind(
+            f"{found:,} data bytes found, {expected:,} expected",
+            file=name,
+            found=found,
+            expected=expected,
+            hint="make or fetch the file again",
+        )
 
 
 def write_header(file: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

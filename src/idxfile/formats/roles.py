@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
+
+from ..errors import PairError
+from ..names import split_of
 
 __all__: list[str] = []
 
@@ -45,3 +49,34 @@ def in_roles(arrays: dict[str, Any]) -> dict[str, Any]:
     known = roles(arrays)
     named = {role: arrays[name] for name, role in known.items()}
     return {**named, **{name: array for name, array in arrays.items() if name not in known}}
+
+
+def of_split(arrays: dict[str, Any], split: str | None) -> tuple[dict[str, Any], str | None]:
+    """The columns of one split, where their names say splits: `x_train`, `test_labels`.
+
+    Args:
+        arrays: name → column; of all splits.
+        split: the one that is meant.
+
+    Returns:
+        The columns under names without the split, and the split; all as it is where none is named.
+
+    Raises:
+        PairError: when several are there and none was chosen, or not the one that was.
+    """
+    groups: dict[str, dict[str, Any]] = {}
+    for name, array in arrays.items():
+        words = re.split(r"[_\-./ ]+", name)
+        named = [word for word in words if split_of(word)]
+        if len(named) == 1:
+            rest = "_".join(word for word in words if word not in named)
+            groups.setdefault(str(split_of(named[0])), {})[rest or "images"] = array
+    if not groups:
+        return arrays, split
+    wanted = next(iter(groups)) if split is None and len(groups) == 1 else split
+    chosen = (wanted and split_of(wanted)) or wanted
+    if chosen not in groups:
+        found = ", ".join(groups)
+        text = f"several splits: {found}" if split is None else f"no split {split!r}: {found}"
+        raise PairError(text, found=list(groups), hint=f"split= (--split) one of {found}")
+    return groups[chosen], chosen

@@ -37,7 +37,13 @@ NUMBERS = (
 )
 """The element types of NumPy that are numbers, but for the complex ones and those of one machine."""
 
+_INTEGERS = tuple(name for name in NUMBERS if "int" in name)
 _FLOATS = tuple(name for name in NUMBERS if name.startswith("float"))
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".gif")
+"""How the names of pictures end, in small letters."""
+
+_PICTURES = (*PICTURES, *map(str.upper, PICTURES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ class Format:
     """Whether it is a folder, not a file."""
     packs: bool = False
     """Whether it is also written and read compressed: `.csv.gz`."""
+    presets: tuple[tuple[str, Any], ...] = ()
+    """Options that its functions are given, where the user gives none."""
     extra: str | None = None
     """The extra of idxfile that brings what it needs."""
     types: tuple[str, ...] = NUMBERS
@@ -110,7 +118,7 @@ FORMATS: dict[str, Format] = {
     for row in (
         Format(
             "idx",
-            (".idx", ".idx.gz"),
+            (".idx",),
             "idx",
             "IDX: a file, or a folder with a pair",
             types=IDX_TYPE_NAMES,
@@ -141,9 +149,10 @@ FORMATS: dict[str, Format] = {
         Format(
             "tsv",
             (".tsv", ".tab"),
-            "tabbed",
+            "delimited",
             "Table with tabs",
             ("a CSV table", "a text file"),
+            presets=(("delimiter", "tab"),),
             packs=True,
             typed=False,
             ndim=(1, 64),
@@ -187,7 +196,7 @@ FORMATS: dict[str, Format] = {
             (".h5", ".hdf5", ".hdf"),
             "hdf5",
             "HDF5",
-            ("an HDF5 file", "a MATLAB 7.3 (HDF5) file"),
+            ("an HDF5 file",),
             points=True,
             extra="hdf5",
             ndim=(0, 32),
@@ -215,10 +224,87 @@ FORMATS: dict[str, Format] = {
             (".mat",),
             "matlab",
             "MATLAB 5 file",
-            ("a MATLAB 5 file",),
+            ("a MATLAB 5 file", "a MATLAB 7.3 (HDF5) file"),
             extra="mat",
+            types=tuple(name for name in NUMBERS if name not in ("bool", "float16")),
             ndim=(0, 32),
             classes=True,
+        ),
+        Format(
+            "pictures",
+            (),
+            "pictures",
+            "Folder of pictures",
+            members=_PICTURES,
+            folder=True,
+            extra="images",
+            types=_INTEGERS,
+            typed=False,
+            ndim=(1, 4),
+            empty="no",
+            classes=True,
+        ),
+        Format(
+            "tar",
+            (".tar",),
+            "pictures",
+            "Pictures in a tar archive",
+            ("a tar archive",),
+            _PICTURES,
+            packs=True,
+            extra="images",
+            types=_INTEGERS,
+            typed=False,
+            ndim=(1, 4),
+            empty="no",
+            classes=True,
+        ),
+        Format(
+            "zip",
+            (".zip",),
+            "pictures",
+            "Pictures in a zip archive",
+            ("a zip archive",),
+            _PICTURES,
+            extra="images",
+            types=_INTEGERS,
+            typed=False,
+            ndim=(1, 4),
+            empty="no",
+            classes=True,
+        ),
+        Format(
+            "webdataset",
+            (),
+            "webdataset",
+            "WebDataset: samples in a tar archive",
+            ("a tar archive",),
+            (".cls",),
+            packs=True,
+            extra="images",
+            types=_INTEGERS,
+            typed=False,
+            ndim=(1, 4),
+            empty="no",
+            classes=True,
+        ),
+        Format(
+            "c",
+            (".h",),
+            "cheader",
+            "C header",
+            reads=False,
+            types=tuple(name for name in NUMBERS if name not in ("bool", "float16")),
+            empty="no",
+            classes=True,
+        ),
+        Format(
+            "readmemh",
+            (".mem", ".hex"),
+            "readmemh",
+            "Memory file for Verilog's $readmemh",
+            reads=False,
+            several=False,
         ),
         Format(
             "kerchunk",

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
 
-from ..array import DEFAULT_BLOCK_NBYTES, IdxArray, open
+from ..elements import Array, as_bytes, turn
 from ..header import Header
+from ..problems import settle
+from ..source import InOrder, Source, Spool, open_source
+from .facts import make_out
 
 __all__ = ["Difference", "diff"]
 
 MOST_ITEMS = 10
-SPOOL_NBYTES = 1 << 26
-"""A compressed file of more than 64 MiB is inflated into a temporary file."""
+BLOCK_SIZE = 1 << 20
+"""Elements compared at once."""
 
 
 @dataclass
@@ -41,6 +46,8 @@ class Difference:
     """The largest absolute difference between two numbers."""
     differing_items: list[tuple[int, int]] = field(default_factory=list)
     """The first items that differ, with the number of elements that do."""
+    last_item: int | None = None
+    """The last item that differs."""
 
     @property
     def same_type(self) -> bool:
@@ -104,48 +111,82 @@ def diff(a: Any, b: Any) -> Difference:
         (False, 4, 2, (0, 0), 4)
     """
     options: dict[str, Any] = {"mmap": False, "spool_nbytes": SPOOL_NBYTES}
-    with open(a, **options) as x, open(b, **options) as y:
-        same_items = x.ndim == y.ndim and x.header.item_shape == y.header.item_shape
-        result = Difference(x.name, y.name, x.header, y.header, same_items)
-        if same_items:
-            _compare(x, y, result)
+    with contextlib.ExitStack() as stack:
+        files = [_opened(file, stack) for file in (a, b)]
+        (x, header_x), (y, header_y) = files
+        alike = header_x.ndim == header_y.ndim and header_x.item_shape == header_y.item_shape
+        result = Difference(x.name, y.name, header_x, header_y, compared=alike)
+        if alike:
+            start = 0
+            for p, q in zip_longest(*(_elements(*file) for file in files)):
+                if p is not None and q is not None:  # the longer one is judged all the same
+                    count = min(p.size, q.size)
+                    _compare(p[:count], q[:count], start, result)
+                    start += count
         return result
 
 
-def _compare(x: IdxArray, y: IdxArray, result: Difference) -> None:
-    wider = max(x.header.item_nbytes, y.header.item_nbytes, 1)
-    step = max(1, DEFAULT_BLOCK_NBYTES // wider)
-    start = 0
-    blocks = (
-        array.blocks(block_nbytes=step * max(1, array.header.item_nbytes)) for array in (x, y)
-    )
-    for p, q in zip(*blocks, strict=False):
-        if x.ndim:
-            count = min(len(p), len(q))
-            p, q = p[:count], q[:count]
-        else:
-            p, q = p.reshape(1), q.reshape(1)
-        _compare_blocks(p, q, start, result, x.ndim)
-        start += len(p)
+def _opened(file: Any, stack: contextlib.ExitStack) -> tuple[Source, Header]:
+    source = open_source(file, mmap=False)
+    stack.callback(source.close)
+    header, problems = make_out(source, source.size)
+    settle([problem for problem in problems if problem.level == "error"], "raise", source.name)
+    assert header is not None  # settle has raised
+    if isinstance(source, Spool):
+        source.limit = header.file_nbytes
+    return source, header
 
 
-def _compare_blocks(p: Any, q: Any, start: int, result: Difference, ndim: int) -> None:
+def _elements(source: Source, header: Header) -> Iterator[Array]:
+    """All elements in order, in constant memory. The file is judged when the last was read."""
+    stream = InOrder(source)
+    count = stream.readinto(bytearray(header.data_offset))
+    for start in range(0, header.size, BLOCK_SIZE):
+        block = np.empty(min(BLOCK_SIZE, header.size - start), header.dtype)
+        read = stream.readinto(as_bytes(block))
+        count += read
+        if read != block.nbytes:
+            break
+        turn(block, header.stored_dtype)
+        yield block
+    else:
+        count += stream.readinto(bytearray(1))
+    settle(make_out(source, count)[1], "raise", source.name)
+
+
+def _compare(p: Array, q: Array, start: int, result: Difference) -> None:
+    """Compare elements of which the first has the number `start`."""
     differs = _differs(p, q)
     if not differs.any():
         return
+    where = np.flatnonzero(differs)
     if result.first is None:
-        index = tuple(int(n) for n in np.unravel_index(int(differs.argmax()), differs.shape))
-        result.first_values = (p[index].item(), q[index].item())
-        result.first = (index[0] + start, *index[1:]) if ndim else ()
-    result.elements += int(np.count_nonzero(differs))
-    per_item = np.count_nonzero(differs.reshape(len(differs), -1), axis=1)
-    where = np.flatnonzero(per_item)
-    result.items += where.size
-    room = MOST_ITEMS - len(result.differing_items)
-    result.differing_items += [
-        (start + int(n), int(per_item[n])) for n in islice(where, max(0, room))
-    ]
-    result.largest = max(result.largest, _largest(p[differs], q[differs]))
+        at = int(where[0])
+        result.first = _index(start + at, result.header_a.shape)
+        result.first_values = (p[at].item(), q[at].item())
+    result.elements += where.size
+    result.largest = max(result.largest, _largest(p[where], q[where]))
+    per_item = math.prod(result.header_a.item_shape)
+    numbers, counts = np.unique((start + where) // per_item, return_counts=True)
+    result.items += numbers.size - int(numbers[0] == result.last_item)
+    result.last_item = int(numbers[-1])
+    told = result.differing_items
+    for number, count in islice(
+        zip(numbers.tolist(), counts.tolist(), strict=True), MOST_ITEMS + 1
+    ):
+        if told and told[-1][0] == number:  # it began in the elements before
+            told[-1] = (number, told[-1][1] + count)
+        elif len(told) < MOST_ITEMS:
+            told.append((number, count))
+
+
+def _index(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of the element with this number in C order."""
+    places: list[int] = []
+    for length in reversed(shape[1:]):
+        number, place = divmod(number, length)
+        places.insert(0, place)
+    return (number, *places) if shape else ()
 
 
 def _differs(p: Any, q: Any) -> Any:

@@ -7,19 +7,15 @@ and must have been answered by an option.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ...errors import UnsupportedError
 
 __all__ = ["ASKS", "Choices", "Facts"]
 
-Size = tuple[int, int] | str
-"""Columns and rows, as `(28, 28)` or "28x28"."""
-
-MAX_SIDE = 1 << 16
+_MAX_SIDE = 1 << 16
 
 
 class Facts(NamedTuple):
@@ -35,57 +31,9 @@ class Facts(NamedTuple):
     frames: int
 
 
-def _flag(value: Any) -> bool:
-    words = {"true": True, "false": False}
-    if not isinstance(value, bool) and str(value).lower() not in words:
-        raise ValueError(f"true or false, not {value!r}")
-    return words[str(value).lower()]
-
-
-def _one_of(*allowed: Any) -> Callable[[Any], Any]:
-    def parse(value: Any) -> Any:
-        for choice in allowed:
-            if str(value) == str(choice):
-                return choice
-        raise ValueError(f"one of {', '.join(map(str, allowed))}, not {value!r}")
-
-    return parse
-
-
-def _number(value: Any) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", str(value)):
-        raise ValueError(f"a whole number, not {value!r}")
-    return int(value)
-
-
-def _size(value: Any) -> tuple[int, int]:
-    text = value if isinstance(value, str) else "x".join(map(str, value))
-    match = re.fullmatch(r"([0-9]{1,5})[x×]([0-9]{1,5})", text)
-    size = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not all(0 < side <= MAX_SIDE for side in size):
-        raise ValueError(f"columns and rows, as 28x28, not {value!r}")
-    return size
-
-
-_PARSERS: dict[str, Callable[[Any], Any]] = {
-    "grey": _flag,
-    "rgb": _flag,
-    "alpha": _one_of("drop", "white", "black"),
-    "depth": _one_of(8, 16),
-    "exif": _one_of("apply", "ignore"),
-    "frames": _one_of("first"),
-    "crop": _size,
-    "resize": _size,
-    "pad": _size,
-    "invert": _flag,
-    "threshold": _number,
-    "skip_bad": _flag,
-}
-
-
 @dataclass(frozen=True)
 class Choices:
-    """The options of reading pictures; each takes its value, or the text of it."""
+    """The options of reading pictures."""
 
     grey: bool = False
     """Colours become grey (ITU-R 601-2 luma)."""
@@ -93,17 +41,17 @@ class Choices:
     """Colours stay: items of `(rows, columns, 3)`. Grey pictures have three equal channels."""
     alpha: Literal["drop", "white", "black"] | None = None
     """Transparency is dropped, or the picture laid on a white or black ground."""
-    depth: Literal[8, 16] | None = None
+    depth: int | None = None
     """Of 16-bit pictures: 8 is the high byte; 16 keeps the values, as int32."""
     exif: Literal["apply", "ignore"] | None = None
     """Whether a picture is turned as its EXIF orientation says."""
     frames: Literal["first"] | None = None
     """Which frame is taken of a file with several."""
-    crop: tuple[int, int] | None = None
+    crop: tuple[int, ...] | None = None
     """Columns and rows: what is larger is cut to its middle."""
-    resize: tuple[int, int] | None = None
+    resize: tuple[int, ...] | None = None
     """Columns and rows: everything is scaled to this size (bicubic, the ratio is not kept)."""
-    pad: tuple[int, int] | None = None
+    pad: tuple[int, ...] | None = None
     """Columns and rows: what is smaller is centred on a ground of zeros."""
     invert: bool = False
     """Black becomes white; before `pad`."""
@@ -113,13 +61,14 @@ class Choices:
     """Pictures that cannot be read are left out with their labels, and counted."""
 
     def __post_init__(self) -> None:
-        for name, parse in _PARSERS.items():
-            value = getattr(self, name)
-            if value is not None:
-                try:
-                    object.__setattr__(self, name, parse(value))
-                except ValueError as error:
-                    raise ValueError(f"{name} must be {error}") from None
+        for name in ("crop", "resize", "pad"):
+            size = getattr(self, name)
+            if size and not (len(size) == 2 and all(0 < side <= _MAX_SIDE for side in size)):
+                raise ValueError(f"{name} must be columns and rows (28x28), not {size!r}")
+        if self.depth not in (None, 8, 16):
+            raise ValueError(f"depth must be 8 or 16, not {self.depth!r}")
+        if self.threshold is not None and not 0 < self.threshold <= self.white:
+            raise ValueError(f"threshold must be 1 to {self.white}, not {self.threshold!r}")
         if self.grey and self.rgb:
             raise ValueError("grey and rgb exclude each other")
         if self.rgb and self.depth == 16:

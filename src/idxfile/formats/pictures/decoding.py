@@ -29,6 +29,9 @@ _ORIENTATION = 0x0112
 _TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """EXIF orientation → number in Pillow's `Transpose` that makes it upright."""
 
+_REFUSED = {"F": "floats", "I": "32-bit integers", "I;12": "12-bit integers"}
+"""Modes of TIFF whose white nobody knows, or that have no byte to take."""
+
 SKIP = "skip_bad=true leaves such pictures out, with their labels"
 
 
@@ -139,11 +142,12 @@ def _facts(image: Any, name: str, choices: Choices) -> Facts:
     decoder, _, _, arguments = image.tile[0] if image.tile else ("", None, 0, ())
     raw, *more = (arguments,) if isinstance(arguments, str) else arguments or ("",)
     sample = re.fullmatch(r"(?:L|LA|RGB|RGBA|RGBX|CMYK);(2|4|16)[A-Z]*", str(raw))
-    if mode == "F" or (mode == "I" and image.format not in ("PPM", "PNG")):
+    refused = _REFUSED.get(str(raw)) or _REFUSED.get(mode)
+    if refused and image.format not in ("PPM", "PNG"):
         raise UnsupportedError(
-            f"a picture of {'floats' if mode == 'F' else '32-bit integers'} is not read",
+            f"a picture of {refused} is not read",
             file=name,
-            found=mode,
+            found=refused,
             hint="make an array of it, and idxfile.write(file, array)",
         )
     if decoder.startswith("ppm") and more:
@@ -206,7 +210,8 @@ def _shaped(pixels: Array, choices: Choices) -> Array:
     """Crop, resize, invert, pad, threshold: in this order."""
     if choices.crop:
         columns, rows = choices.crop
-        top, left = (max(0, (pixels.shape[axis] - side) // 2) for axis, side in ((0, rows), (1, columns)))
+        top = max(0, (pixels.shape[0] - rows) // 2)
+        left = max(0, (pixels.shape[1] - columns) // 2)
         pixels = pixels[top : top + rows, left : left + columns]
     if choices.resize and choices.resize != (pixels.shape[1], pixels.shape[0]):
         image = pillow().fromarray(np.ascontiguousarray(pixels))

@@ -1,0 +1,120 @@
+"""What of a source a target gets: the columns it has room for, as element types that it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import UnsupportedError
+from .casts import as_type, held, is_text, numbered, scaled
+from .columns import Columns
+from .results import Kind
+from .roles import is_label
+from .table import Format
+
+__all__: list[str] = []
+
+
+def choose(columns: Columns, writer: Format, kind: Kind, column: str | None) -> Columns:
+    """The columns that will be written; what is left out is told.
+
+    Raises:
+        UnsupportedError: for a column that is not there, or columns that are no pair where a pair
+            is written.
+    """
+    arrays, notes = dict(columns.arrays), list(columns.notes)
+    if column is not None:
+        if column not in arrays:
+            raise UnsupportedError(
+                f"there is no column {column!r}", hint=f"there are {', '.join(arrays)}"
+            )
+        arrays = {column: arrays[column]}
+    elif texts := [n for n, a in arrays.items() if is_text(a) and not is_label(n)]:
+        notes.append(f"left out {', '.join(texts)}: text")
+        arrays = {name: array for name, array in arrays.items() if name not in texts}
+    if not arrays:
+        raise UnsupportedError("there are no columns of numbers")
+    if len(arrays) > 1 and not (writer.several and (writer.name, kind) != ("idx", "file")):
+        kept, *others = arrays
+        notes.append(f"left out {', '.join(others)}: {_one(writer)} (column= chooses another)")
+        arrays = {kept: arrays[kept]}
+    if kind == "files":
+        arrays = _pair(arrays)
+    return Columns(arrays, columns.classes, columns.split, notes=notes)
+
+
+def _one(writer: Format) -> str:
+    if writer.name == "idx":
+        return "an IDX file holds one array, a folder (with / at its end) a pair"
+    return f"{writer.title} holds one array"
+
+
+def _pair(arrays: dict[str, Any]) -> dict[str, Any]:
+    if len(arrays) == 1:
+        ((name, array),) = arrays.items()
+        return {"labels" if is_label(name) else "images": array}
+    if set(arrays) != {"images", "labels"}:
+        raise UnsupportedError(
+            f"columns {', '.join(arrays)} are no pair of images and labels",
+            hint="choose one with --column (column=)",
+        )
+    return {name: arrays[name] for name in ("images", "labels")}
+
+
+def settle(
+    columns: Columns, writer: Format, *, dtype: Any = None, scale: tuple[float, float] | None = None
+) -> Columns:
+    """The columns with the element types that were asked for, or that the target holds.
+
+    Labels alone change without being asked: names become numbers, and numbers the smallest type
+    that holds them where the target lacks their own. That loses nothing.
+
+    Raises:
+        UnsupportedError: for what the target cannot hold.
+    """
+    arrays, classes, notes = dict(columns.arrays), columns.classes, list(columns.notes)
+    for name, array in arrays.items():
+        if is_text(array):
+            arrays[name], classes = numbered(array, classes)
+            notes.append(f"{name} are numbers now: {_listed(classes)}")
+    first = next(iter(arrays))
+    if scale is not None:
+        arrays[first] = scaled(arrays[first], dtype, scale)
+    elif dtype is not None:
+        arrays[first] = as_type(arrays[first], dtype, writer.types)
+    for name in arrays:
+        if is_label(name) and (name != first or dtype is None):
+            arrays[name] = _as_labels(arrays[name], writer, paired=name != first)
+    for name, array in arrays.items():
+        held(array, writer.types, writer.title)
+        _check_shape(name, array.shape, writer)
+    if classes and not writer.classes:
+        notes.append(f"the names of the classes are left out: {_listed(classes)}")
+    return Columns(arrays, classes, columns.split, notes=notes)
+
+
+def _as_labels(column: Any, writer: Format, *, paired: bool) -> Any:
+    kinds = "iu" if writer.name == "idx" and paired else "biuf"
+    if column.dtype.name in writer.types and column.dtype.kind in kinds:
+        return column
+    integers = [name for name in writer.types if "int" in name]
+    return as_type(column, "auto", integers if kinds == "iu" else writer.types)
+
+
+def _check_shape(name: str, shape: tuple[int, ...], writer: Format) -> None:
+    fewest, most = writer.ndim
+    if not fewest <= len(shape) <= most:
+        raise UnsupportedError(
+            f"{name}: {len(shape)} dimensions; {writer.title} holds {fewest} to {most}",
+            found=len(shape),
+            expected=[fewest, most],
+        )
+    if 0 in shape and (writer.empty == "no" or (writer.empty == "no items" and 0 in shape[1:])):
+        raise UnsupportedError(
+            f"{name}: {writer.title} holds no array of shape {' × '.join(map(str, shape))}",
+            found=list(shape),
+        )
+
+
+def _listed(classes: Any) -> str:
+    names = [f"{number} {name}" for number, name in enumerate(classes) if name is not None]
+    return ", ".join([*names[:10], *(["…"] if len(names) > 10 else [])])

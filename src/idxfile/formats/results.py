@@ -1,0 +1,90 @@
+"""Where the result of a conversion goes: a file, a folder as a whole, or files into a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import filecmp
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Literal
+
+from ..sink import atomic_file, atomic_folder, sync_folder
+
+__all__: list[str] = []
+
+Overwrite = bool | Literal["files"]
+"""What may be replaced: nothing, everything, or files but no folder that holds something."""
+
+Kind = Literal["file", "folder", "files"]
+
+
+def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
+    """Refuse a target that would be replaced and must not.
+
+    Raises:
+        FileExistsError: for what exists.
+        IsADirectoryError: for a folder where a file is to be written.
+        NotADirectoryError: for a file where a folder is to be written.
+    """
+    if os.path.isdir(target):
+        if kind == "file":
+            raise IsADirectoryError(errno.EISDIR, "Is a folder, and a file is to be written", target)
+        if kind == "folder" and overwrite is not True and os.listdir(target):
+            raise FileExistsError(errno.EEXIST, "It holds something, and would be replaced", target)
+    elif os.path.lexists(target):
+        if kind != "file":
+            raise NotADirectoryError(errno.ENOTDIR, "Is a file, and a folder is to be made", target)
+        if not overwrite:
+            raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", target)
+
+
+def result(
+    target: str, kind: Kind, overwrite: Overwrite
+) -> contextlib.AbstractContextManager[str]:
+    """A temporary path to write to; what stands there at the end gets its name, whole.
+
+    Nothing is left after an exception, and what was there before stays.
+    """
+    check_target(target, kind, overwrite)
+    if kind == "files":
+        return _files_into(target.rstrip("/") or "/", overwrite)
+    return atomic_folder(target) if kind == "folder" else atomic_file(target)
+
+
+@contextlib.contextmanager
+def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
+    """A temporary folder whose files are moved into a folder at the end, beside what is there."""
+    made = not os.path.isdir(folder)
+    os.makedirs(folder, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".idxfile-", dir=folder) as aside:
+            yield aside
+            moves = [(os.path.join(aside, n), os.path.join(folder, n)) for n in os.listdir(aside)]
+            moves = [(new, name) for new, name in moves if not _same(new, name)]
+            for _, name in moves if not overwrite else ():
+                if os.path.lexists(name):
+                    raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", name)
+            for new, _ in moves:
+                _sync(new)
+            for new, name in moves:
+                os.replace(new, name)
+        sync_folder(folder)
+    except BaseException:
+        if made:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _same(new: str, name: str) -> bool:
+    return os.path.isfile(name) and filecmp.cmp(new, name, shallow=False)
+
+
+def _sync(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
