@@ -268,6 +268,10 @@ class Places:
         """A file object, closed at the end."""
         return self.stack.enter_context(file)
 
+    def file(self, data: bytes, buffering: int = -1) -> Any:
+        """A file of these bytes, open for reading."""
+        return self.stack.enter_context(open(self.path(data), "rb", buffering))
+
     def fed(self, write: Callable[[], None]) -> None:
         """A thread that writes into something, and may be left standing."""
 
@@ -331,12 +335,12 @@ SEEKABLE: dict[str, Make] = {
     "bytearray": lambda places, data: bytearray(data),
     "memoryview": lambda places, data: memoryview(data),
     "NumPy bytes": lambda places, data: np.frombuffer(data, "uint8"),
-    "file": lambda places, data: places.opened(open(places.path(data), "rb")),
-    "raw file": lambda places, data: places.opened(open(places.path(data), "rb", buffering=0)),
+    "file": Places.file,
+    "raw file": lambda places, data: places.file(data, buffering=0),
     "BytesIO": lambda places, data: io.BytesIO(data),
     "at a position": Places.at_position,
     "short reads": lambda places, data: ShortReads(data, seekable=True),
-    "GzipFile": lambda p, d: p.opened(gzip.open(p.path(gzip.compress(d)))),
+    "GzipFile": lambda p, d: p.opened(gzip.GzipFile(p.path(gzip.compress(d)))),
 }
 STREAMS: dict[str, Make] = {
     "stream of short reads": lambda places, data: ShortReads(data, seekable=False),

@@ -97,6 +97,19 @@ def test_every_kind_of_file_is_read(file_of: Callable[[bytes], Any], array: np.n
         assert_same(idxfile.read(file_of(data), slice(1, -1)), array[1:-1])
 
 
+@pytest.mark.parametrize("suffix", ["", ".idx", ".gz", ".bz2", ".xz", ".zst", ".npy"])
+@pytest.mark.parametrize("packing", [None, *COMPRESS])
+def test_content_decides_and_never_the_name(
+    packing: str | None, suffix: str, tmp_path: Path
+) -> None:
+    data = H(0x08, 1) + b"\7"
+    path = tmp_path / f"train-images-idx3-ubyte{suffix}"
+    path.write_bytes(PACKINGS[packing](data) if packing else data)
+    assert idxfile.read(path).tolist() == [7]
+    with idxfile.open(path) as x:
+        assert x.codecs == ((packing,) if packing else ())
+
+
 @pytest.mark.parametrize("dtype", KNOWN)
 def test_known_answers(dtype: str) -> None:
     written, values = KNOWN[dtype]
@@ -671,7 +684,7 @@ def test_a_forgotten_array_leaves_no_file_open(kind: str, places: Places) -> Non
 
 
 def test_a_file_object_is_never_closed_and_the_stream_not_touched_after(places: Places) -> None:
-    file = places.opened(open(places.path(b"before" + idx_bytes(SMALL)), "rb"))
+    file = places.file(b"before" + idx_bytes(SMALL))
     file.seek(6)
     with idxfile.open(file) as x:
         assert_same(x[...], SMALL)
@@ -849,6 +862,13 @@ def test_a_lush_matrix_is_read_in_both_byte_orders(dtype: str, order: str, place
         with idxfile.open(file) as x:
             assert_same(x[1], array[1])
             assert x.header.dialect == "lush"
+        with idxfile.open(file, mode="c") as x:
+            x[1] = 7
+            with pytest.raises(UnsupportedError, match=f"does not survive as {dtype}"):
+                x[0] = 0.5 if "int" in dtype else 2**53 + 1
+            assert_same(x[:2], np.stack([array[0], np.full(2, 7, dtype)]))
+    with pytest.raises(UnsupportedError, match="a Lush matrix is read, and never written"):
+        idxfile.open(places.path(data), mode="r+")
     if dtype in CODES:
         assert idxfile.encode(idxfile.read(data)) == idx_bytes(array)
     else:

@@ -196,6 +196,7 @@ LOSSY = [
     ("float64", "7", "an IDX file cannot hold <U1"),
     ("float64", 1j, "an IDX file cannot hold complex128"),
     ("float64", 2**70, "an IDX file cannot hold object"),
+    ("float64", np.ma.array([1.0, 2.0], mask=[0, 1]), "an IDX file cannot hold masked values"),
 ]
 
 

@@ -218,6 +218,8 @@ REFUSED = [
     (np.array(300), "uint8", "safe", ["300 at index () does not survive as uint8"]),
     (np.array([0.1]), "float32", "safe", ["0.1 at index (0) does not survive as float32"]),
     (np.array([1]), "int64", "safe", ["IDX has no element type int64"]),
+    (np.ma.array([1, 2], "uint8", mask=[0, 1]), None, None, ["cannot hold masked values"]),
+    (np.ma.array([1, 2], mask=[1, 0]), "uint8", "safe", ["array.filled(value)"]),
     (np.array([1]), "bool", "safe", ["IDX has no element type bool"]),
 ]  # fmt: skip
 
@@ -238,6 +240,7 @@ def test_lists_and_scalars_are_values_too() -> None:
     assert fitted(True, None, "safe").dtype == "uint8"
     assert fitted([], None, "safe").dtype == "float64"  # what NumPy makes of an empty list
     assert fitted([], "uint8", "safe").dtype == "uint8"
+    assert fitted(np.ma.array([1, 2], "uint8")).tolist() == [1, 2]  # nothing is masked
 
 
 def test_only_the_one_cast_is_known() -> None:

@@ -102,9 +102,10 @@ def test_a_length_is_known_at_once_where_it_can_be(file_of: Callable[[bytes], An
 def test_a_source_has_the_name_that_the_user_gave(packing: str, places: Places) -> None:
     data = NOISE if packing == "raw" else PACKINGS[packing](NOISE)
     path = places.path(data)
-    for file in (path, Path(path), places.opened(open(path, "rb"))):
+    opened = places.file(data)
+    for file, name in ((path, path), (Path(path), path), (opened, opened.name)):
         source = open_source(file)
-        assert source.name == path
+        assert source.name == name
         source.close()
 
 
@@ -121,9 +122,8 @@ def test_what_has_no_name_is_called_by_its_kind(make: Callable[[], Any], name: s
 
 
 def test_a_file_object_may_be_named_by_its_number(places: Places) -> None:
-    fd = os.open(places.path(NOISE), os.O_RDONLY)
-    source = open_source(places.opened(open(fd, "rb")))
-    assert source.name == "<BufferedReader>"
+    with os.fdopen(os.open(places.path(NOISE), os.O_RDONLY), "rb") as file:
+        assert open_source(file).name == "<BufferedReader>"
 
 
 def test_a_name_may_be_any_bytes(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ class TextWithoutBase:
 
 
 def test_text_mode_is_named(places: Places) -> None:
-    opened = places.opened(open(places.path(b"text"), encoding="utf-8"))
-    wrapped = places.opened(tempfile.NamedTemporaryFile("w+", dir=places.folder))
-    wrapped.write("text")
-    wrapped.seek(0)
-    for file in (opened, io.StringIO("text"), TextWithoutBase(), wrapped):
-        with pytest.raises(TypeError, match="open it with 'rb'"):
-            open_source(file)
+    opened = places.opened(io.TextIOWrapper(places.file(b"text")))
+    with tempfile.NamedTemporaryFile("w+", dir=places.folder) as wrapped:
+        wrapped.write("text")
+        wrapped.seek(0)
+        for file in (opened, io.StringIO("text"), TextWithoutBase(), wrapped):
+            with pytest.raises(TypeError, match="open it with 'rb'"):
+                open_source(file).read_at(0, 1)
 
 
 def test_a_missing_file_and_a_folder_are_the_systems_errors(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_spool_in_a_file_gives_the_same(kind: str, places: Places) -> None:
 
 def test_a_file_object_is_given_back_open_and_bytes_unchanged(places: Places) -> None:
     data = bytearray(NOISE)
-    file = places.opened(open(places.path(NOISE), "rb"))
+    file = places.file(NOISE)
     stream = ShortReads(NOISE, seekable=False)
     for given in (data, file, stream, memoryview(data)):
         source = open_source(given)

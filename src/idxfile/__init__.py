@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         TruncatedError,
         UnsupportedError,
     )
+    from .formats.conversion import Conversion, convert
+    from .formats.table import FORMATS
     from .header import Header, examine
     from .pairs import open_dataset
     from .problems import PROBLEMS, Problem
@@ -65,6 +67,8 @@ _ROOMS = {
         "TruncatedError",
         "UnsupportedError",
     ),
+    "formats.conversion": ("Conversion", "convert"),
+    "formats.table": ("FORMATS",),
     "header": ("Header", "examine"),
     "pairs": ("open_dataset",),
     "problems": ("PROBLEMS", "Problem"),
@@ -81,8 +85,10 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "FORMATS",
     "PROBLEMS",
     "ChecksumError",
+    "Conversion",
     "Dataset",
     "DatasetFacts",
     "Difference",
@@ -108,6 +114,7 @@ __all__ = [
     "append",
     "check",
     "concat",
+    "convert",
     "create",
     "datasets",
     "diff",

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .elements import Array, as_bytes, fitted, read_elements, turn
+from .elements import Array, as_bytes, exactly, numbers, read_elements, turn
 from .errors import FormatError, IdxWarning, UnsupportedError, printable
 from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
 from .problems import Handling, settle
@@ -183,8 +183,13 @@ class IdxArray:
         Raises:
             IndexError: for an item that is not there.
         """
-        wanted = in_bounds(np.asarray(items), len(self))
-        stored = self._whole()
+        wanted, count, stored = np.asarray(items), len(self), self._whole()
+        if stored is not None and out is None and wanted.dtype == np.intp and wanted.ndim:
+            # NumPy judges the numbers while it gathers, if it makes the result itself.
+            fresh = np.take(stored, wanted, axis=0).view(self.dtype)
+            turn(fresh, stored.dtype)
+            return fresh
+        wanted = in_bounds(wanted, count)
         shape = (*wanted.shape, *self._header.item_shape)
         target = np.empty(shape, self.dtype) if out is None else self._checked_out(out, shape)
         if stored is not None:
@@ -272,9 +277,9 @@ class IdxArray:
         if self._mode == "r":
             raise ValueError(f'{self.name} is open for reading: open it with mode="r+" or "c"')
         self._check_open()
-        array = np.asarray(values)
+        array = numbers(values)
         if array.dtype != self.dtype:
-            array = fitted(array, self.dtype, cast="safe")
+            array = exactly(array, self.dtype)
         if self._mode == "c":
             stored = self._whole()
             if stored is None:
@@ -548,6 +553,8 @@ def open(
         if mode == "r+" and not isinstance(source, LocalFile):
             kind = f"{source.codecs[-1]} data" if source.codecs else "no plain file"
             raise ValueError(f'{source.name} is {kind}: mode="r+" needs a raw local file')
+        if mode == "r+" and header.dialect != "idx":
+            raise UnsupportedError("a Lush matrix is read, and never written", file=source.name)
         recipe = _recipe(file, options)
         return IdxArray(source, header, mode=mode, problems=problems, recipe=recipe)
     except BaseException:
@@ -570,11 +577,8 @@ def open_whole_items(file: Any) -> IdxArray:
             if not header.ndim:
                 settle(examine(header_prefix(source), source.size)[1], "raise", source.name)
             count = found // header.item_nbytes
-            warnings.warn(
-                f"{printable(source.name)}: {count:,} of {header.shape[0]:,} declared items are whole",
-                IdxWarning,
-                stacklevel=2,
-            )
+            whole = f"{count:,} of {header.shape[0]:,} declared items are whole"
+            warnings.warn(f"{printable(source.name)}: {whole}", IdxWarning, stacklevel=2)
             header = replace(header, shape=(count, *header.item_shape))
         return IdxArray(source, header, problems="salvage")
     except BaseException:

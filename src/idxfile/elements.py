@@ -145,18 +145,11 @@ def fitted(values: Any, dtype: Any = None, cast: Cast = None) -> Array:
     """
     if cast not in (None, "safe"):
         raise ValueError(f'cast must be None or "safe", not {cast!r}')
-    array = np.asarray(values)
+    array = numbers(values)
     name = array.dtype.name
     wanted = None if dtype is None else idx_type_name(dtype)
     if name in IDX_TYPE_NAMES and wanted in (None, name):
         return array
-    if array.dtype.kind not in "biuf":
-        raise UnsupportedError(
-            f"an IDX file cannot hold {array.dtype}",
-            found=str(array.dtype),
-            expected=IDX_TYPE_NAMES,
-            hint=f"the element types of IDX are {', '.join(IDX_TYPE_NAMES)}",
-        )
     if cast is None:
         raise UnsupportedError(
             f"an IDX file{f' of {wanted}' if wanted else ''} cannot hold {name}",
@@ -173,18 +166,51 @@ def fitted(values: Any, dtype: Any = None, cast: Cast = None) -> Array:
                 expected=IDX_TYPE_NAMES,
                 hint=_range_text(array),
             )
-    lossy = first_lossy(array, np.dtype(wanted))
+    return exactly(array, np.dtype(wanted))
+
+
+def numbers(values: Any) -> Array:
+    """`values` as an array of numbers.
+
+    Raises:
+        UnsupportedError: for what is no number, and for masked values: a file has no place for
+            a value that is missing.
+    """
+    if hasattr(values, "mask") and np.ma.is_masked(values):
+        raise UnsupportedError(
+            "an IDX file cannot hold masked values",
+            found="a masked array",
+            expected=IDX_TYPE_NAMES,
+            hint="say what they are to be: array.filled(value)",
+        )
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise UnsupportedError(
+            f"an IDX file cannot hold {array.dtype}",
+            found=str(array.dtype),
+            expected=IDX_TYPE_NAMES,
+            hint=f"the element types of IDX are {', '.join(IDX_TYPE_NAMES)}",
+        )
+    return array
+
+
+def exactly(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The same values as another type of numbers.
+
+    Raises:
+        UnsupportedError: for a value that would not survive.
+    """
+    lossy = first_lossy(array, dtype)
     if lossy is not None:
         where = ", ".join(map(str, lossy))
         raise UnsupportedError(
-            f"{array[lossy]} at index ({where}) does not survive as {wanted}",
-            offset=None,
+            f"{array[lossy]} at index ({where}) does not survive as {dtype.name}",
             found=array[lossy].item(),
-            expected=wanted,
+            expected=dtype.name,
             hint=_advice(array, None),
         )
     with np.errstate(all="ignore"):
-        return array.astype(wanted)
+        return array.astype(dtype)
 
 
 def idx_type_name(dtype: Any) -> str:

@@ -312,8 +312,8 @@ def _wrong_length(header: Header, size: int) -> Problem:
     needed = header.file_nbytes
     facts = {"found": max(0, size - header.data_offset), "expected": header.nbytes}
     declared = (
-        f"the header declares {header}, which is {header.nbytes:,} data bytes "
-        f"after {header.data_offset:,} header bytes"
+        f"the header declares {header}: {header.nbytes:,} byte{'s'[: header.nbytes != 1]} "
+        f"from byte {header.data_offset:,} on"
     )
     if size > needed:
         extra = size - needed
@@ -322,19 +322,22 @@ def _wrong_length(header: Header, size: int) -> Problem:
             f"{extra:,} byte{'s'[: extra > 1]} after the data at offset {needed:,}",
             offset=needed,
             **facts,
-            hint=f'{declared}; problems="warn" reads them, `idx repair` trims the file',
+            hint=f'{declared}; problems="warn" passes over the rest, `idx repair` trims it off',
         )
     missing = needed - size
-    item = ""
+    item = saved = ""
     if header.ndim and header.item_nbytes:
         whole = facts["found"] // header.item_nbytes
         item = f" (item {whole:,} of {header.shape[0]:,} incomplete)"
+        if whole:
+            items = f"{whole:,} whole item{'s'[: whole != 1]}"
+            saved = f", or keep its {items} with `idx repair --salvage`"
     return Problem(
         "truncated",
         f"needs {needed:,} bytes, has {size:,}: {missing:,} missing{item}",
         offset=size,
         **facts,
-        hint=f"{declared}; fetch the file again, or `idx repair` keeps its whole items",
+        hint=f"{declared}; fetch the file again{saved}",
     )
 
 
@@ -390,13 +393,17 @@ def _not_idx(prefix: bytes, size: int | None) -> Problem:
         )
     start = prefix[:4].hex(" ")
     if prefix[:2] != b"\0\0":
+        turned = _BY_CODE.get(prefix[1]) if prefix[2:4] == b"\0\0" else None
         return Problem(
             "bad-magic",
             f"found {start} at byte 0, expected 00 00, an element type and a number of dimensions",
             offset=0,
             found=prefix[:4].hex(),
             expected="0000",
-            hint="no known format begins so; `idx identify` shows more",
+            hint=f"backwards it is the magic of {turned.name}, but the dimensions do not fit the "
+            "file's length: was it written little-endian, and cut?"
+            if turned
+            else "no known format begins so",
         )
     return Problem(
         "unknown-type",
@@ -451,6 +458,7 @@ def _examine_lush(
                 offset=4,
                 found=ndim,
                 expected=_LUSH_MAX_NDIM,
+                hint="the file is damaged, or only begins as a Lush matrix does",
             )
         ]
     # A scalar is padded by EBLearn and not by Lush: the length of the file tells which wrote it.

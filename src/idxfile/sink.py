@@ -307,13 +307,16 @@ def write_whole(path: str, data: bytes) -> None:
 def atomic_file(path: str) -> Iterator[str]:
     """A temporary path beside `path`, for writers that want a name; renamed at the end.
 
-    What stands there is made durable first; nothing is left after an exception.
+    What stands there is made durable first, and gets the mode bits of a file that it replaces;
+    nothing is left after an exception. The suffix of the temporary name is that of `path`.
     """
     final = os.path.realpath(path)
-    folder, base = os.path.split(final)
-    temporary = os.path.join(folder, f".{secrets.token_hex(4)}.{base}"[:255])
+    folder = os.path.dirname(final)
+    temporary = _beside(final, "new")
     try:
         yield temporary
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(os.stat(final).st_mode))
         fd = os.open(temporary, os.O_RDONLY)
         try:
             os.fsync(fd)
@@ -335,12 +338,9 @@ def atomic_folder(path: str) -> Iterator[str]:
     when it has succeeded.
     """
     final = os.path.realpath(path)
-    parent, base = os.path.split(final)
+    parent = os.path.dirname(final)
     os.makedirs(parent, exist_ok=True)
-    mark = secrets.token_hex(4)
-    temporary, aside = (
-        os.path.join(parent, f".{mark}.{part}.{base}"[:255]) for part in ("new", "old")
-    )
+    temporary, aside = _beside(final, "new"), _beside(final, "old")
     os.mkdir(temporary)
     try:
         yield temporary
@@ -359,3 +359,10 @@ def atomic_folder(path: str) -> Iterator[str]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _beside(path: str, word: str) -> str:
+    """A hidden name that nobody has, in the same folder and with the same suffix."""
+    folder, base = os.path.split(path)
+    # A name has 255 bytes at most, a character up to four.
+    return os.path.join(folder, f".{secrets.token_hex(4)}.{word}.{base[-50:]}")

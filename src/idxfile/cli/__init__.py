@@ -69,6 +69,7 @@ COMMANDS: dict[str, Command] = {
         ),
         Command("datasets", "datasets", "datasets", "List the known data sets, or tell of one."),
         Command("fetch", "datasets", "fetch", "Download a known data set, and verify it."),
+        Command("convert", "conversion", "convert", "Convert from any format to any other."),
         Command("append", "joining", "append", "Add the items of files to the end of a file."),
         Command("concat", "joining", "concat", "Write the items of many files into one."),
     )

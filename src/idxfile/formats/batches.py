@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -19,7 +19,7 @@ from .tensors import Decoder, classes_of, decoder_of, is_item, is_text
 
 __all__: list[str] = []
 
-Batches = Callable[[Sequence[str], int], Iterator[Any]]
+Batches = Callable[[Sequence[str], int], Generator[Any]]
 """Gives all rows in order, of some columns, so many at once, as record batches."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..elements import Array, first_lossy
 from ..errors import UnsupportedError
 from .columns import Streamed, View
-from .table import NUMBERS
+from .row import NUMBERS
 
 __all__: list[str] = []
 
@@ -31,7 +31,8 @@ def smallest(blocks: Iterable[Array], types: Sequence[str]) -> str | None:
         if not left:
             return None
     ranks = {"b": "bui", "u": "uif", "i": "iuf", "f": "fui"}[kind]
-    return min(left, key=lambda dtype: (dtype.itemsize, ranks.find(dtype.kind))).name
+    found: str = min(left, key=lambda dtype: (dtype.itemsize, ranks.find(dtype.kind))).name
+    return found
 
 
 def checked_dtype(dtype: Any) -> str:
@@ -41,7 +42,7 @@ def checked_dtype(dtype: Any) -> str:
         ValueError: for anything else.
     """
     try:
-        name = np.dtype(dtype).name
+        name: str = np.dtype(dtype).name
     except TypeError:
         name = str(dtype)
     if name not in NUMBERS:

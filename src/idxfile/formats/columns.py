@@ -24,11 +24,18 @@ class Column(Protocol):
     """An array-like along dimension 0. An `IdxArray` and `Items` are columns."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions, items first."""
+
     @property
-    def dtype(self) -> np.dtype[Any]: ...
-    def __len__(self) -> int: ...
-    def blocks(self, *, block_nbytes: int = ...) -> Iterator[Array]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """The element type, in native byte order."""
+
+    def __len__(self) -> int:
+        """The number of items."""
+
+    def blocks(self, *, block_nbytes: int = ...) -> Iterator[Array]:
+        """All items in order, in blocks of about so many bytes; as often as it is asked."""
 
 
 def _nothing() -> None:

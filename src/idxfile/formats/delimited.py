@@ -29,6 +29,7 @@ Delimiter = Literal["comma", "semicolon", "tab"]
 
 _DELIMITERS: dict[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 
+
 def read_columns(
     path: str,
     *,

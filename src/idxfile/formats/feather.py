@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -60,7 +60,7 @@ def read_columns(
         except (pa.ArrowException, OSError) as error:
             raise FormatError(f"the Arrow file cannot be read: {error}", file=path) from error
 
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(names: Sequence[str], rows: int) -> Generator[Any]:
         for batch in all_batches(names):
             for start in range(0, len(batch), rows):
                 yield batch.slice(start, rows)

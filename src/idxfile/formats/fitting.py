@@ -9,7 +9,7 @@ from .casts import as_type, held, is_text, numbered, scaled
 from .columns import Columns
 from .results import Kind
 from .roles import is_label
-from .table import Format
+from .row import Format
 
 __all__: list[str] = []
 

@@ -93,7 +93,11 @@ def write_columns(
             where = name if number or name != "images" else dataset
             packed = compression if column.shape and 0 not in column.shape else None
             target = file.create_dataset(
-                where, column.shape, column.dtype, chunks=True if packed else None, compression=packed
+                where,
+                column.shape,
+                column.dtype,
+                chunks=True if packed else None,
+                compression=packed,
             )
             _describe(target, name, columns)
             start = 0
@@ -115,12 +119,17 @@ def point_columns(path: str, columns: Columns, *, relative: bool = False) -> Non
         columns: what to point to.
         relative: name the source relative to the new file; who reads it must set
             HDF5_EXTFILE_PREFIX to ${ORIGIN} then.
+
+    Raises:
+        UnsupportedError: for a scalar.
     """
     folder = os.path.dirname(os.path.realpath(path))
     with h5py.File(path, "w") as file:
         for name, column in columns.arrays.items():
             stored = stored_of(column)
             assert stored is not None  # the pump has looked
+            if not column.shape:
+                raise UnsupportedError("HDF5 does not point to a scalar", file=path)
             place = os.path.realpath(stored.source.name)
             place = os.path.relpath(place, folder) if relative else place
             target = file.create_dataset(

@@ -45,8 +45,10 @@ def read_columns(
     if os.path.isdir(path) or zipfile.is_zipfile(path):
         return _pair(open_dataset(path, split=split, name=name))
     named = file_name(path)
-    partner = named and named.role == "images" and labels == "auto" and find_partner(path)
-    if partner:
+    partner = None
+    if named is not None and named.role == "images" and labels == "auto":
+        partner = find_partner(path)
+    if named is not None and partner is not None:
         return _pair(open_dataset((path, partner)), os.path.dirname(path), split_of(named.shared))
     array = open_array(path, mmap=False)
     return Columns(

@@ -76,7 +76,7 @@ def _rows(path: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     """Blocks of objects, each with the number of its first."""
     start = 0
     for text in line_blocks(path, 1 << 20):
-        rows = []
+        rows: list[dict[str, Any]] = []
         for line in filter(None, map(str.strip, text.split("\n"))):
             try:
                 row = json.loads(line)

@@ -40,7 +40,9 @@ def chunk_items(shape: Sequence[int], itemsize: int, chunk_nbytes: int, *, even:
     most = max(1, chunk_nbytes // max(1, math.prod(shape[1:]) * itemsize))
     if most >= count or not even:
         return min(most, count)
-    divisors = (d for n in range(1, math.isqrt(count) + 1) if count % n == 0 for d in (n, count // n))
+    divisors = (
+        d for n in range(1, math.isqrt(count) + 1) if count % n == 0 for d in (n, count // n)
+    )
     return max(d for d in divisors if d <= most)
 
 
@@ -55,8 +57,7 @@ def metadata(
         items: how many are one chunk.
         names: of the dimensions.
     """
-    big = dtype.newbyteorder("=") != dtype or (dtype.itemsize > 1 and dtype.str[0] == ">")
-    order = {"endian": "big" if big else "little"} if dtype.itemsize > 1 else {}
+    order = {"endian": "big" if dtype.str[0] == ">" else "little"} if dtype.itemsize > 1 else {}
     return {
         "zarr_format": 3,
         "node_type": "array",

@@ -1,4 +1,4 @@
-"""MATLAB's .mat files: version 5 through scipy, version 7.3 through h5py; version 5 is written here.
+"""MATLAB's .mat files: 5 is read through scipy and written here, 7.3 is read through h5py.
 
 MATLAB counts rows first and items last: pictures are `(rows, columns, items)`, its elements lie
 with the first index varying fastest, so that item follows item. A file of version 5 is a text of
@@ -21,13 +21,13 @@ from ..elements import Array
 from ..errors import FormatError, UnsupportedError
 from .columns import Columns, Sliced, nbytes
 from .roles import in_roles, is_label, of_split
-from .table import imported
+from .row import imported
 
 __all__ = ["read_columns", "write_columns"]
 
 _TITLE = "MATLAB 5.0 MAT-file, by idxfile, items last, dimensions:"
 _CLASSES = "classes"
-_INT8, _UINT16, _INT32, _UINT32, _MATRIX = 1, 4, 5, 6, 14
+_INT8, _INT32, _UINT32, _MATRIX, _UTF8 = 1, 5, 6, 14, 16
 _CELL, _CHAR = 1, 4
 _TYPES = {
     "float64": (6, 9),
@@ -139,7 +139,7 @@ def _of_scipy(path: str) -> tuple[dict[str, Any], Callable[[], None]]:
     except Exception as error:  # it raises whatever it stumbles over
         raise FormatError(f"the .mat file cannot be read: {error}", file=path) from error
     arrays = {n: a for n, a in found.items() if isinstance(a, np.ndarray)}
-    numbers = {n: a for n, a in arrays.items() if a.dtype.kind in "biuf"}
+    numbers: dict[str, Any] = {n: a for n, a in arrays.items() if a.dtype.kind in "biuf"}
     if _CLASSES in arrays and arrays[_CLASSES].dtype == object:
         numbers[_CLASSES] = ["".join(cell.ravel()) for cell in arrays[_CLASSES].ravel()]
     return numbers, lambda: None
@@ -212,7 +212,7 @@ def _cell(name: str, texts: Sequence[str]) -> bytes:
         _element(
             _MATRIX,
             _matrix_head(_CHAR, (1 if text else 0, len(text)), "")
-            + _element(_UINT16, text.encode("utf-16-le")),
+            + _element(_UTF8, text.encode()),
         )
         for text in texts
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -46,7 +46,7 @@ def read_columns(
     except pa.ArrowException as error:
         raise FormatError(f"the Parquet file cannot be read: {error}", file=path) from error
 
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(names: Sequence[str], rows: int) -> Generator[Any]:
         try:
             yield from file.iter_batches(rows, columns=list(names), use_threads=False)
         except (pa.ArrowException, OSError) as error:
@@ -54,9 +54,7 @@ def read_columns(
 
     try:
         choices = Choices(grey=grey, rgb=rgb)
-        columns = columns_of(
-            schema, file.metadata.num_rows, batches, path, choices, label, shape
-        )
+        columns = columns_of(schema, file.metadata.num_rows, batches, path, choices, label, shape)
     except BaseException:
         file.close()
         raise

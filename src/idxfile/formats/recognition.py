@@ -71,7 +71,7 @@ def format_of_target(path: str, *, point: bool = False) -> Format:
     row = next((row for row in rows if getattr(row, what)), next(iter(rows), None))
     if row is not None:
         return row
-    if file_name(path) or path.endswith("/") or os.path.isdir(path):
+    if path.endswith("/") or os.path.isdir(path) or _is_called_idx(path):
         return FORMATS["idx"]
     raise UnsupportedError(
         "the name does not say what format to write",
@@ -90,6 +90,13 @@ def _prefix(path: str) -> bytes:
 
 def _is_idx(prefix: bytes) -> bool:
     return examine(prefix)[0] is not None
+
+
+def _is_called_idx(path: str) -> bool:
+    """Whether a name is one of MNIST's: `train-images-idx3-ubyte`, `labels.gz`."""
+    base = os.path.basename(path).lower()
+    stem = base.rpartition(".")[0] if codec_of_name(base) else base
+    return file_name(path) is not None and ("." not in stem or "idx" in stem or "ubyte" in stem)
 
 
 def _by_suffix(path: str) -> Iterator[Format]:

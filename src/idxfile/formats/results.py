@@ -31,19 +31,19 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
     """
     if os.path.isdir(target):
         if kind == "file":
-            raise IsADirectoryError(errno.EISDIR, "Is a folder, and a file is to be written", target)
+            raise IsADirectoryError(errno.EISDIR, "Is a folder, and no file", target)
         if kind == "folder" and overwrite is not True and os.listdir(target):
             raise FileExistsError(errno.EEXIST, "It holds something, and would be replaced", target)
     elif os.path.lexists(target):
+        if os.path.exists(target) and not os.path.isfile(target):
+            raise FileExistsError(errno.EEXIST, "It is a pipe or a device, and no file", target)
         if kind != "file":
-            raise NotADirectoryError(errno.ENOTDIR, "Is a file, and a folder is to be made", target)
+            raise NotADirectoryError(errno.ENOTDIR, "Is a file, and no folder", target)
         if not overwrite:
             raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", target)
 
 
-def result(
-    target: str, kind: Kind, overwrite: Overwrite
-) -> contextlib.AbstractContextManager[str]:
+def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.AbstractContextManager[str]:
     """A temporary path to write to; what stands there at the end gets its name, whole.
 
     Nothing is left after an exception, and what was there before stays.

@@ -11,8 +11,19 @@ from ..names import split_of
 
 __all__: list[str] = []
 
-IMAGE_NAMES = frozenset("images image imgs img pictures picture pixels pixel patterns data x".split())
-LABEL_NAMES = frozenset("labels label target targets class classes y".split())
+IMAGE_NAMES = {
+    "images",
+    "image",
+    "imgs",
+    "img",
+    "pictures",
+    "picture",
+    "pixels",
+    "pixel",
+    "x",
+    "data",
+}
+LABEL_NAMES = {"labels", "label", "target", "targets", "class", "classes", "y"}
 """What people call the two columns, in lower case."""
 
 SINGULAR = {"images": "image", "labels": "label"}

@@ -18,100 +18,21 @@ dotted name of its own module.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Literal
 
-from ..errors import IdxWarning, MissingExtraError
+from ..errors import IdxWarning
 from ..header import IDX_TYPE_NAMES
+from .row import NUMBERS, Format
 
 __all__ = ["FORMATS", "Format"]
 
-NUMBERS = (
-    "bool",
-    *(f"uint{bits}" for bits in (8, 16, 32, 64)),
-    *(f"int{bits}" for bits in (8, 16, 32, 64)),
-    *(f"float{bits}" for bits in (16, 32, 64)),
-)
-"""The element types of NumPy that are numbers, but for the complex ones and those of one machine."""
-
 _INTEGERS = tuple(name for name in NUMBERS if "int" in name)
-_FLOATS = tuple(name for name in NUMBERS if name.startswith("float"))
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".gif")
 """How the names of pictures end, in small letters."""
 
 _PICTURES = (*PICTURES, *map(str.upper, PICTURES))
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A row of the table of formats."""
-
-    name: str
-    """The public name, as `--from` and `--to` take it."""
-    suffixes: tuple[str, ...]
-    """Suffixes of file names."""
-    module: str
-    """Where its functions are: a module of this folder, or a dotted name."""
-    title: str
-    """What it is, for people."""
-    signatures: tuple[str, ...] = ()
-    """Names in SIGNATURES that show it by content."""
-    members: tuple[str, ...] = ()
-    """Ends of the names in an archive or a folder that show it."""
-    reads: bool = True
-    writes: bool = True
-    points: bool = False
-    """Whether it can describe elements that stay in their file."""
-    several: bool = True
-    """Whether it holds several columns: images with their labels."""
-    folder: bool = False
-    """Whether it is a folder, not a file."""
-    packs: bool = False
-    """Whether it is also written and read compressed: `.csv.gz`."""
-    presets: tuple[tuple[str, Any], ...] = ()
-    """Options that its functions are given, where the user gives none."""
-    extra: str | None = None
-    """The extra of idxfile that brings what it needs."""
-    types: tuple[str, ...] = NUMBERS
-    """The element types that it holds."""
-    typed: bool = True
-    """Whether it says the element type; if not, reading finds the smallest one."""
-    ndim: tuple[int, int] = (0, 64)
-    """The fewest and the most dimensions that it holds."""
-    empty: Literal["yes", "no items", "no"] = "yes"
-    """Whether it holds arrays without elements: any, those without items, or none."""
-    classes: bool = False
-    """Whether it holds the names of classes."""
-
-    def load(self) -> Any:
-        """The module with the functions.
-
-        Raises:
-            MissingExtraError: when a package that it needs is not installed.
-        """
-        name = self.module if "." in self.module else f"{__package__}.{self.module}"
-        return imported(name, self.extra)
-
-
-def imported(name: str, extra: str | None) -> Any:
-    """A module that is there, or whose package an extra of idxfile brings.
-
-    Raises:
-        MissingExtraError: with the line that installs it.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        if extra is None:
-            raise
-        raise MissingExtraError(
-            f"this needs the package {error.name}", hint=f"pip install 'idxfile[{extra}]'"
-        ) from error
-
 
 FORMATS: dict[str, Format] = {
     row.name: row
@@ -314,7 +235,6 @@ FORMATS: dict[str, Format] = {
             reads=False,
             writes=False,
             points=True,
-            types=IDX_TYPE_NAMES,
             classes=True,
         ),
     )

@@ -8,8 +8,8 @@ import numpy as np
 import zarr
 
 from ..errors import FormatError, UnsupportedError
-from .columns import Columns, Sliced, in_groups, item_nbytes
-from .layout import axes
+from .columns import Columns, Sliced, in_groups
+from .layout import axes, chunk_items
 from .roles import in_roles, of_split
 
 __all__ = ["read_columns", "write_columns"]
@@ -75,8 +75,8 @@ def write_columns(
     if columns.classes:
         group.attrs[_CLASSES] = [name or "" for name in columns.classes]
     for name, column in columns.arrays.items():
-        items = max(1, min(chunk_nbytes // max(1, item_nbytes(column)), max(1, *column.shape[:1])))
         shape: tuple[int, ...] = column.shape
+        items = chunk_items(shape, column.dtype.itemsize, chunk_nbytes, even=False)
         array = group.create_array(
             name,
             shape=shape,

@@ -110,7 +110,6 @@ def diff(a: Any, b: Any) -> Difference:
         >>> d.equal, d.elements, d.items, d.first, d.largest
         (False, 4, 2, (0, 0), 4)
     """
-    options: dict[str, Any] = {"mmap": False, "spool_nbytes": SPOOL_NBYTES}
     with contextlib.ExitStack() as stack:
         files = [_opened(file, stack) for file in (a, b)]
         (x, header_x), (y, header_y) = files

@@ -276,7 +276,8 @@ def _backup(path: str) -> Iterator[str]:
     backup = f"{path}.bak"
     if os.path.lexists(backup):
         raise FileExistsError(17, "A backup exists already; move it away first", backup)
-    old = os.path.realpath(path)  # a link would keep its name, and point at the new file
+    # A link to a link would be a second name of what is written now.
+    old = os.path.realpath(path) if os.path.islink(path) else path
     try:
         try:
             os.link(old, backup)

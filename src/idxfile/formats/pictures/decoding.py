@@ -29,6 +29,9 @@ _ORIENTATION = 0x0112
 _TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """EXIF orientation → number in Pillow's `Transpose` that makes it upright."""
 
+_BACK = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 8, 7: 7, 8: 6}
+"""EXIF orientation → the one that undoes it."""
+
 _REFUSED = {"F": "floats", "I": "32-bit integers", "I;12": "12-bit integers"}
 """Modes of TIFF whose white nobody knows, or that have no byte to take."""
 
@@ -100,7 +103,6 @@ def _decode_any(data: bytes, name: str, choices: Choices) -> Array:
             facts = _facts(image, name, choices)
             ask(facts, choices, name)
             image.load()
-            # Pillow has turned a TIFF already, if its orientation still stood there.
             return _converted(image, facts, choices, name)
     except IdxError:
         raise
@@ -166,9 +168,7 @@ def _orientation(image: Any, name: str, choices: Choices) -> int:
     if image.format == "PNG":
         image.load()  # the EXIF data may stand behind the pixels
     try:
-        exif = image.getexif()
-        # Taken out, so that Pillow does not turn a TIFF by itself.
-        number = exif.pop(_ORIENTATION, 1)
+        number: int = image.getexif().get(_ORIENTATION, 1)
     except Exception as error:
         if choices.exif == "ignore":
             return 1
@@ -183,8 +183,13 @@ def _orientation(image: Any, name: str, choices: Choices) -> int:
 def _converted(image: Any, facts: Facts, choices: Choices, name: str) -> Array:
     """The pixels of a loaded picture in the colours that were chosen."""
     deep = image.mode in GREY_DEEP
-    if facts.orientation > 1 and choices.exif == "apply":
-        image = image.transpose(_TURNS[facts.orientation])
+    turn = _TURNS.get(facts.orientation)
+    if image.format == "TIFF":  # Pillow turns it by itself
+        turn = None if choices.exif == "apply" else _TURNS.get(_BACK[facts.orientation])
+    elif choices.exif != "apply":
+        turn = None
+    if turn is not None:
+        image = image.transpose(turn)
     if deep:
         if facts.transparent and choices.alpha != "drop":
             raise UnsupportedError(

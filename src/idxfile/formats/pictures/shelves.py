@@ -81,8 +81,8 @@ class FolderShelf:
 class TarShelf:
     """A tar archive that is written in order.
 
-    Headers of plain names are made here, which takes a tenth of the time that `tarfile` takes, and
-    are the same to the byte. Source: POSIX, `pax`, section "ustar Interchange Format".
+    Headers of plain names are made here, in a tenth of the time that `tarfile` takes. Source:
+    POSIX, `pax`, section "ustar Interchange Format".
     """
 
     sequential = True
@@ -113,7 +113,7 @@ class TarShelf:
 
 
 _TAR_MODE = b"0000644\0" + 2 * b"0000000\0"  # and the numbers of nobody's user and group
-_TAR_REST = b"0" + bytes(100) + b"ustar\x0000" + bytes(64) + 2 * b"0000000\0"
+_TAR_REST = b"0" + bytes(100) + b"ustar\x0000"
 
 
 def _tar_header(name: str, nbytes: int) -> bytes:

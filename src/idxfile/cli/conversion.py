@@ -1,0 +1,208 @@
+"""`idx convert`: from any format to any other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from ..errors import IdxError, printable
+from ..formats.casts import checked_dtype
+from ..formats.conversion import Conversion, convert
+from ..formats.options import described, options_of, parsed
+from ..formats.recognition import format_of_source, format_of_target
+from ..formats.table import Format, all_formats, format_named
+from .terms import force_option, json_option, print_json, progress_bar, refuse_to_overwrite, table
+
+Value = TypeVar("Value")
+
+
+class _FormatName(click.ParamType[str]):
+    """A key of FORMATS, those of other packages too; the names are looked up when one is given."""
+
+    name = "format"
+
+    def convert(self, value: str, parameter: Any, context: Any) -> str:
+        if value not in all_formats():
+            self.fail(f"{value!r} is none of {', '.join(all_formats())}", parameter, context)
+        return value
+
+
+def _list_formats(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    rows: list[tuple[str, ...]] = [("format", "suffixes", "read", "written", "what it is")]
+    for row in all_formats().values():
+        verbs = ("yes" if does else "" for does in (row.reads, row.writes))
+        rows.append((row.name, " ".join(row.suffixes), *verbs, row.title))
+    click.echo("\n".join(table(rows)))
+    context.exit()
+
+
+@click.command("convert")
+@click.argument("src", type=click.Path())
+@click.argument("dst", type=click.Path())
+@click.option("--from", "source_format", type=_FormatName(), help="The format of SRC.")
+@click.option("--to", "target_format", type=_FormatName(), help="The format of DST.")
+@click.option("--items", help="Items to convert, as a slice: 100:200, ::10.")
+@click.option("--column", help="The one column to convert: images, labels, …")
+@click.option("--labels", type=click.Path(), help="A file with the labels, of any format.")
+@click.option("--split", help="train, test …: what to read, and what files are called after.")
+@click.option("--dtype", help="Element type; auto is the smallest that keeps every value.")
+@click.option("--scale", metavar="LOW:HIGH", help="The values that become least and greatest.")
+@click.option("--point", is_flag=True, help="Write no elements, but where they lie in SRC.")
+@click.option(
+    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Of either format."
+)
+@click.option(
+    "--formats", is_flag=True, is_eager=True, expose_value=False, callback=_list_formats,
+    help="List the formats, and exit.",
+)  # fmt: skip
+@json_option
+@force_option
+def convert_command(
+    src: str,
+    dst: str,
+    source_format: str | None,
+    target_format: str | None,
+    items: str | None,
+    column: str | None,
+    labels: str | None,
+    split: str | None,
+    dtype: str | None,
+    scale: str | None,
+    point: bool,
+    options: tuple[str, ...],
+    as_json: bool,
+    force: bool,
+) -> None:
+    """Convert SRC into DST, from any format to any other.
+
+    What SRC is, its content says; what DST shall be, its name says: `train.npz`, `train.csv.gz`,
+    or `train/` for a pair of IDX files. Values are kept exactly, or refused. Options of the two
+    formats are given with -O, as -O shape=28x28; `from.KEY` and `to.KEY` where both have one.
+    """
+    if "-" in (src, dst):
+        raise click.UsageError("formats are read and written by position: `-` cannot be it")
+    if dtype not in (None, "auto"):
+        _usage(checked_dtype, dtype)
+    bounds = None if scale is None else _bounds(scale)
+    chosen = None if items is None else _slice(items)
+    source, target = _formats(src, dst, source_format, target_format, point)
+    verb = "point" if point or not target.writes else "write"
+    given = _options(options, source, target, verb)
+    if not os.path.isdir(dst):
+        refuse_to_overwrite(dst, force)
+    total = os.path.getsize(src)
+    with progress_bar(f"convert {printable(os.path.basename(src))}", total) as progress:
+        done = _usage(
+            convert,
+            src,
+            dst,
+            source_format=source.name,
+            target_format=target.name,
+            items=chosen,
+            column=column,
+            labels=labels,
+            split=split,
+            dtype=dtype,
+            scale=bounds,
+            point=point,
+            source_options=given[0],
+            target_options=given[1],
+            overwrite=force,
+            progress=progress,
+        )
+    if as_json:
+        print_json(done.as_dict())
+    else:
+        _tell(done)
+
+
+def _tell(done: Conversion) -> None:
+    for name, (dtype, shape) in done.columns.items():
+        size = " × ".join(map(str, shape)) or "scalar"
+        click.echo(f"{printable(done.target)}: {printable(name)} {dtype} {size}", err=True)
+    for note in done.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+
+
+def _formats(
+    src: str, dst: str, source: str | None, target: str | None, point: bool
+) -> tuple[Format, Format]:
+    return (
+        format_named(source) if source else format_of_source(src),
+        format_named(target) if target else format_of_target(dst, point=point),
+    )
+
+
+def _options(
+    words: tuple[str, ...], source: Format, target: Format, verb: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of the source and those of the target.
+
+    Raises:
+        click.UsageError: for an option that neither has, or a value that it cannot have.
+    """
+    known: list[Mapping[str, Any]] = [{}, {}]
+    if words:
+        known = [_options_of(source, "read"), _options_of(target, verb)]
+    given: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for word in words:
+        key, separator, text = word.partition("=")
+        side, dot, name = key.partition(".")
+        if not dot:
+            side, name = "", key
+        places = [
+            n for n, end in enumerate(("from", "to")) if side in ("", end) and name in known[n]
+        ]
+        if not separator or not places:
+            there = ", ".join(sorted({*known[0], *known[1]})) or "none"
+            raise click.UsageError(f"-O {word}: there is no such option; there are {there}")
+        if len(places) > 1:
+            raise click.UsageError(f"-O {word}: both formats have it: say from.{key} or to.{key}")
+        (place,) = places
+        try:
+            given[place][name] = parsed(text, known[place][name])
+        except ValueError:
+            raise click.UsageError(f"-O {word}: {described(known[place][name])}") from None
+    return given
+
+
+def _options_of(row: Format, verb: str) -> Mapping[str, Any]:
+    return options_of(getattr(row.load(), f"{verb}_columns")) if getattr(row, f"{verb}s") else {}
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    low, separator, high = text.partition(":")
+    if not separator:
+        raise click.UsageError(f"--scale {text!r} is not LOW:HIGH")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise click.UsageError(f"--scale {text!r} is not LOW:HIGH") from None
+
+
+def _slice(text: str) -> slice:
+    try:
+        parts = [int(part) if part else None for part in text.split(":")]
+        if not 2 <= len(parts) <= 3 or parts[2:] == [0]:
+            raise ValueError
+    except ValueError:
+        raise click.UsageError(f"--items {text!r} is no slice like 100:200") from None
+    return slice(*parts)
+
+
+def _usage(work: Callable[..., Value], *words: Any, **options: Any) -> Value:
+    """Call the library; what it says of its arguments is wrong usage."""
+    try:
+        return work(*words, **options)
+    except IdxError:
+        raise
+    except FileExistsError as error:
+        place = printable(os.fsdecode(error.filename))
+        raise click.UsageError(f"{place} exists; --force writes over it") from None
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
