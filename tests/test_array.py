@@ -186,6 +186,32 @@ def test_read_into_memory_of_the_caller(dtype: str, packing: str | None) -> None
     assert_same(one, array[-1])
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_large_compressed_file_takes_memory_as_it_arrives(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(array_room, "SPOOL_NBYTES", 100)
+    array = bits(dtype, 500, 3)
+    found = idxfile.read(gzip.compress(idx_bytes(array)))
+    assert_same(found, array)
+    found[...] = 0
+    assert found.flags.writeable
+
+
+def test_without_room_a_right_file_is_a_memory_error_and_a_lying_one_still_called_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(nbytes: int) -> Any:
+        raise MemoryError(f"no room for {nbytes}")
+
+    monkeypatch.setattr(array_room, "SPOOL_NBYTES", 100)
+    monkeypatch.setattr(array_room, "reserve", refuse)
+    with pytest.raises(MemoryError, match="no room for 7200"):
+        idxfile.read(gzip.compress(idx_bytes(LARGE)))
+    with pytest.raises(idxfile.TruncatedError):
+        idxfile.read(gzip.compress(idx_bytes(LARGE)[:-1]))
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [

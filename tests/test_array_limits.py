@@ -33,6 +33,7 @@ from conftest import (
     bits,
     idx_bytes,
 )
+from idxfile.codecs import codec_of_content
 from idxfile.errors import FormatError, IdxError, TruncatedError, UnsupportedError
 
 MIB = 1 << 20
@@ -91,7 +92,7 @@ def test_a_compressed_file_cut_at_any_byte_is_truncated(packing: str, road: str)
             continue
         with pytest.raises(FormatError) as caught:
             ROADS[road](packed[:length])
-        begins = idxfile.codecs.codec_of_content(packed[:length])
+        begins = codec_of_content(packed[:length])
         assert not begins or isinstance(caught.value, TruncatedError)
 
 

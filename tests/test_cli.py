@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import inspect
 import io
@@ -87,6 +88,14 @@ def idx(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         return Result(code, out, err)
 
     return run
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """What reaches the disk when is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 def spawn(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -629,6 +638,25 @@ def test_a_terminal_gets_colour_unless_it_wants_none(no_color: str, files: Path)
     assert (b"\x1b" in os.read(near, 1 << 16)) == (not no_color)
     os.close(near)
     os.close(far)
+
+
+def test_long_work_shows_its_progress_to_a_terminal_alone(files: Path) -> None:
+    with open("long-name.idx", "wb") as sparse:
+        sparse.write(H(8, 1 << 27))
+        sparse.truncate((1 << 27) + 8)
+    near, far = os.openpty()
+    with subprocess.Popen([SCRIPT, "check", "long-name.idx"], stdout=-1, stderr=far) as process:
+        os.close(far)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(near, 1 << 16):
+                shown += piece
+        assert process.stdout is not None
+        assert process.stdout.read() == b"long-name.idx: ok (uint8 134217728)\n"
+    os.close(near)
+    assert b"check long-name.idx  [" in shown
+    assert b"100%" in shown
+    assert spawn("check", "long-name.idx").stderr == b""
 
 
 # Names that could steer a terminal

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,15 @@ import idxfile
 from conftest import COMPRESS, H, idx_bytes
 from idxfile.cli import main
 from idxfile.source import LocalFile
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """What reaches the disk when is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
 
 MOST_NBYTES = 100 << 20
 """What the whole process may take, Python and NumPy included."""
@@ -79,11 +89,16 @@ ZEROS = bytes(1 << 24)
 # Bombs
 
 
+@cache
+def packed_zeros(codec: str) -> bytes:
+    return COMPRESS[codec](ZEROS)
+
+
 @pytest.fixture(params=COMPRESS)
 def zeros(request: pytest.FixtureRequest) -> Callable[[bytes, int], bytes]:
     """Packs a header and many times 16 MiB of zeros with one of the codecs."""
-    pack = COMPRESS[request.param]
-    return lambda header, times: pack(header) + pack(ZEROS) * times
+    codec = request.param
+    return lambda header, times: COMPRESS[codec](header) + packed_zeros(codec) * times
 
 
 def test_a_bomb_that_promises_little_is_not_inflated(zeros: Any, file: Path) -> None:
@@ -105,7 +120,7 @@ def test_a_bomb_that_promises_terabytes_takes_no_memory(zeros: Any, file: Path) 
 
 @pytest.mark.parametrize("layers", [2, 4, 5])
 def test_a_bomb_in_a_bomb(layers: int, file: Path) -> None:
-    data = gzip.compress(LITTLE) + gzip.compress(ZEROS) * 64
+    data = gzip.compress(LITTLE) + packed_zeros("gz") * 64
     for _ in range(layers - 1):
         data = gzip.compress(data)
     assert len(data) < 10_000
@@ -121,14 +136,14 @@ def test_a_bomb_in_a_bomb(layers: int, file: Path) -> None:
 
 
 def test_a_bomb_that_holds_nothing_known(file: Path) -> None:
-    file.write_bytes(gzip.compress(b"nothing known") + gzip.compress(ZEROS) * 64)
+    file.write_bytes(gzip.compress(b"nothing known") + packed_zeros("gz") * 64)
     found = watch("check file", "info file", "identify file")
     assert found.codes == [1, 3, 0]
     assert "found 6e 6f 74 68 at byte 0" in found.out
 
 
 def test_a_bomb_that_calls_itself_a_known_data_set(file: Path) -> None:
-    file.write_bytes(gzip.compress(H(8, 60000, 28, 28)) + gzip.compress(ZEROS) * 64)
+    file.write_bytes(gzip.compress(H(8, 60000, 28, 28)) + packed_zeros("gz") * 64)
     found = watch("identify file", "check file")
     assert found.codes == [0, 1]
     assert "MNIST" not in found.out
@@ -232,7 +247,7 @@ ENDLESS = {
     "items": (LABEL, bytes(1 << 16), "over 67,108,864 bytes after the data at offset 9"),
     "members": (
         gzip.compress(LABEL),
-        gzip.compress(ZEROS),
+        packed_zeros("gz"),
         "over 67,108,864 bytes after the data at offset 9",
     ),
     "a name": (b"\x1f\x8b\x08\x08" + bytes(6), b"A" * 4096, "a member header of more than 128 KiB"),
@@ -269,14 +284,18 @@ def test_devices(file: Path) -> None:
 
 
 def test_folders_and_links(file: Path) -> None:
+    file.write_bytes(LABEL)
     Path("loop").symlink_to("pool")
     Path("pool").symlink_to("loop")
     Path("folder.idx").mkdir()
     Path("gone").symlink_to("nowhere")
-    for command in ("info", "head", "check", "repair --in-place", "identify", "diff file", "show"):
-        found = watch(*(f"{command} {name}" for name in ("loop", "gone", "folder.idx", ".")))
-        assert set(found.codes) == ({2, 5} if command == "check" else {5}), found.err
-    assert "loop: Too many levels of symbolic links" in watch("check loop").err
+    commands = ("info", "head", "check", "repair --in-place", "identify", "diff file", "show")
+    found = watch(*(f"{c} {name}" for c in commands for name in ("loop", "gone")))
+    assert set(found.codes) == {5}
+    assert found.err.count("loop: Too many levels of symbolic links") == len(commands)
+    found = watch(*(f"{c} {name}" for c in commands for name in ("folder.idx", ".")))
+    assert found.codes == [5, 5, 5, 5, 2, 2, 5, 5, 5, 5, 5, 5, 5, 5]
+    assert found.err.count("Is a folder; give one of the files in it") == 12
 
 
 @contextlib.contextmanager
@@ -338,10 +357,10 @@ def test_a_right_file_of_three_terabytes(file: Path) -> None:
 
 def test_one_long_row_is_printed_in_pieces(file: Path) -> None:
     with file.open("wb") as sparse:
-        sparse.write(H(8, 1, 2_000_000))
-        sparse.truncate(12 + 2_000_000)
+        sparse.write(H(8, 1, 1_000_000))
+        sparse.truncate(12 + 1_000_000)
     found = watch("head file")
-    assert (found.codes, found.out) == ([0], "0 " * 1_999_999 + "0\n")
+    assert (found.codes, found.out) == ([0], "0 " * 999_999 + "0\n")
 
 
 @pytest.mark.parametrize("command", ["head -n 9999", "diff file", "repair new.idx"])
@@ -366,13 +385,13 @@ def test_a_file_that_shrinks_meanwhile_is_an_error(
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["raw", "gz"])
 def test_comparing_takes_no_more_memory_for_larger_files(pack: Any, file: Path) -> None:
-    items = np.zeros((150_000, 784), "uint8")
+    items = np.zeros((80_000, 784), "uint8")
     file.write_bytes(pack(idx_bytes(items)))
     items[-1, -1] = 1
     Path("other").write_bytes(pack(idx_bytes(items)))
     found = watch("diff file other", "check file other")
     assert found.codes == [1, 0]
-    assert "first at (149999, 783): 0 and 1" in found.out
+    assert "first at (79999, 783): 0 and 1" in found.out
 
 
 # Anything at all

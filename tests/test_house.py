@@ -26,6 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("names",),
     ("source",),
     ("sink",),
+    ("classes",),
     # from here on with NumPy
     ("elements", "selection"),
     ("png",),

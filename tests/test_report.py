@@ -8,7 +8,7 @@ import json
 import lzma
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY, patch
@@ -39,6 +39,14 @@ NOISE = H(8, 100, 10, 10) + np.random.default_rng(7).bytes(10_000)
 """A file that does not shrink: a cut stream still gives its beginning."""
 GZ = gzip.compress(NOISE, mtime=0)
 CRC = int.from_bytes(GZ[-8:-4], "little")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """What reaches the disk when is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as quick:
+        quick.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 def codes(report: idxfile.Report) -> list[str]:
@@ -725,6 +733,13 @@ def test_what_can_be_mended_is_mended_and_told(name: str, tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mended.idx"]
 
 
+def test_a_real_file_whose_count_is_wrong_is_mended(tmp_path: Path) -> None:
+    wrong = DATA / "real" / "jorgecasas__php-ml" / "labels-idx-ubyte"
+    mended = idxfile.repair(wrong, tmp_path / "labels.idx")
+    assert mended.done == ["set the count from 10,000 to 10, the whole items that are there"]
+    assert len(idxfile.read(tmp_path / "labels.idx")) == 10
+
+
 @pytest.mark.parametrize("codec", COMPRESS)
 def test_the_compression_that_a_name_promises_is_written(codec: str, tmp_path: Path) -> None:
     path = tmp_path / f"labels-idx1-ubyte.{codec}"
@@ -872,8 +887,9 @@ def test_what_is_read_only_once_cannot_be_mended(file: Any, tmp_path: Path) -> N
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UnsupportedError, match="gives its bytes once"):
-        idxfile.repair(tmp_path / "pipe", tmp_path / "a.idx")
+    for src, dst in ((tmp_path / "pipe", tmp_path / "a.idx"), (LABELS, tmp_path / "pipe")):
+        with pytest.raises(UnsupportedError, match="a pipe or device, and mending reads twice"):
+            idxfile.repair(src, dst)
     with pytest.raises(TypeError):
         idxfile.repair(LABELS)
 

@@ -23,7 +23,7 @@ import idxfile
 from conftest import H, zstd
 from idxfile.errors import FormatError
 from idxfile.header import IDX_TYPE_NAMES, Header
-from idxfile.signatures import SIGNATURES, describe, recognise
+from idxfile.signatures import SIGNATURES, Signature, beginning_with, describe, recognise
 
 
 def _npy() -> bytes:
@@ -131,6 +131,31 @@ def test_a_file_is_recognised_by_its_first_bytes(name: str, data: bytes) -> None
     assert row is not None
     assert row.name == name
     assert describe(data) == name
+
+
+@pytest.mark.parametrize(
+    ("first", "name"),
+    [
+        (b"\x1f\x8b\x08\0", "a gzip file"),
+        (b"BZh9", "a bzip2 file"),
+        (b"\x89PNG", "a PNG picture"),
+        (b"\x93NUM", "a NumPy .npy file"),
+        (b"\x89HDF", "an HDF5 file"),
+        (b"\0\0\x08\3", None),
+        (b"\0\0\0\0", None),
+    ],
+)
+def test_four_bytes_may_be_enough(first: bytes, name: str | None) -> None:
+    row = beginning_with(first)
+    assert (row and row.name) == name
+
+
+@pytest.mark.parametrize("row", SIGNATURES, ids=lambda row: row.name)
+def test_what_a_row_begins_with_leads_to_it_or_to_a_namesake(row: Signature) -> None:
+    for start in (row.fits[:4],) if isinstance(row.fits, bytes) else row.starts:
+        found = beginning_with(start)
+        assert found is not None
+        assert found.name == row.name or "MATLAB" in row.name
 
 
 NOT_PACKED = [

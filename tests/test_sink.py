@@ -20,7 +20,7 @@ import pytest
 
 from conftest import COMPRESS, zstd
 from idxfile.codecs import BLOCK_NBYTES, CODECS
-from idxfile.sink import open_sink
+from idxfile.sink import atomic_file, atomic_folder, open_sink, write_whole
 from idxfile.source import open_source
 
 NOISE = random.Random(5).randbytes(300_000)
@@ -288,3 +288,67 @@ def test_a_compressed_file_is_one_member_and_the_same_every_time(name: str) -> N
     source = open_source(files[0].getvalue())
     source.read_at(0, 400_000)
     assert source.stream.members == 1
+
+
+# Other things that appear whole or not at all
+
+
+def put(path: str) -> None:
+    Path(path).write_bytes(NOISE)
+
+
+def put_in(folder: str) -> None:
+    put(os.path.join(folder, "inner"))
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_writer_that_wants_a_name_gets_a_temporary_one(old: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    if old is not None:
+        path.write_bytes(old)
+        path.chmod(0o640)
+    with atomic_file(str(path)) as temporary:
+        assert temporary.endswith(".npz")
+        put(temporary)
+        assert (path.read_bytes() if path.exists() else None) == old
+    assert path.read_bytes() == NOISE
+    assert old is None or path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_folder_is_filled_aside_and_takes_its_place_at_the_end(old: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "pictures"
+    if old:
+        folder.mkdir(parents=True)
+        (folder / "old").write_bytes(b"old")
+    with atomic_folder(str(folder)) as temporary:
+        put_in(temporary)
+        assert folder.exists() == old
+    assert os.listdir(folder) == ["inner"]
+    assert os.listdir(folder.parent) == ["pictures"]
+
+
+@pytest.mark.parametrize(("make", "work"), [(atomic_file, put), (atomic_folder, put_in)])
+@pytest.mark.parametrize("written", [False, True])
+def test_an_error_inside_leaves_what_was_there(
+    make: Any, work: Callable[[str], None], written: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "a"
+    if make is atomic_file:
+        path.write_bytes(b"old")
+    else:
+        path.mkdir()
+    with pytest.raises(ZeroDivisionError), make(str(path)) as temporary:
+        if written:
+            work(temporary)
+        _ = 1 // 0
+    assert os.listdir(tmp_path) == ["a"]
+    assert (path.read_bytes() == b"old") if path.is_file() else (os.listdir(path) == [])
+
+
+def test_a_small_file_is_written_as_it_is_whatever_its_name(tmp_path: Path) -> None:
+    write_whole(str(tmp_path / "a.gz"), b"text")
+    write_whole(str(tmp_path / "a.gz"), b"other")
+    assert (tmp_path / "a.gz").read_bytes() == b"other"
+    assert os.listdir(tmp_path) == ["a.gz"]

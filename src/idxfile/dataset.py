@@ -10,17 +10,15 @@ import numpy as np
 
 from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator
+from .classes import write_classes
 from .elements import Array, smallest_type
 from .errors import PairError
 from .items import Items
 from .names import pair_names
-from .sink import write_whole
 from .summary import Stats, stats
 from .writer import create, write
 
 __all__ = ["Dataset"]
-
-CLASSES_FILE = "classes.txt"
 
 
 class Dataset:
@@ -56,10 +54,9 @@ class Dataset:
         name: str | None = None,
         split: str | None = None,
     ) -> None:
-        if isinstance(images, Items):
-            self._images = images
-        else:
-            self._images = Items([images if isinstance(images, IdxArray) else np.asarray(images)])
+        if not isinstance(images, Items):
+            images = Items([images if isinstance(images, IdxArray) else np.asarray(images)])
+        self._images: Items = images
         self._table: Array = np.asarray(labels)
         if self._table.ndim not in (1, 2) or self._table.dtype.kind not in "iu":
             raise PairError(
@@ -120,8 +117,6 @@ class Dataset:
     def __iter__(self) -> Iterator[tuple[Array, int]]:
         yield from zip(self._images, self.labels.tolist(), strict=True)
 
-    # Batches
-
     def batches(
         self,
         size: int,
@@ -165,8 +160,6 @@ class Dataset:
             out=out,
             start=start,
         )
-
-    # Selections: views
 
     def select(
         self,
@@ -268,13 +261,12 @@ class Dataset:
         table = self._table.astype(np.int64)
         column = table if table.ndim == 1 else table[:, 0]
         if isinstance(mapping, Mapping):
-            old = self.labels
             for label, new in mapping.items():
-                column[old == label] = new
-        else:
-            if len(mapping) != len(self):
-                raise PairError(f"{len(mapping):,} labels for {len(self):,} items")
+                column[self.labels == label] = new
+        elif len(mapping) == len(self):
             column[...] = np.asarray(mapping)
+        else:
+            raise PairError(f"{len(mapping):,} labels for {len(self):,} items")
         changed = self._with(self._images, table)
         changed.classes = None if classes is None else tuple(classes)
         return changed
@@ -282,8 +274,6 @@ class Dataset:
     def transpose(self) -> Dataset:
         """The same items with rows and columns exchanged."""
         return self._view(self._images.transpose(), self._table)
-
-    # Results
 
     def stats(self) -> Stats:
         """The statistics of the images, in one pass."""
@@ -298,9 +288,8 @@ class Dataset:
 
     def class_name(self, label: int) -> str:
         """The name of a class, or its number where none is known."""
-        if self.classes is not None and 0 <= label < len(self.classes):
-            return self.classes[label] or str(label)
-        return str(label)
+        names = self.classes or ()
+        return (names[label] if 0 <= label < len(names) else None) or str(label)
 
     def save(
         self, folder: str | os.PathLike[str], *, codec: str | None = None, blocked: bool = False
@@ -407,22 +396,3 @@ class Dataset:
             masks.append(np.asarray(where(self._images.take(part), self.labels[part]), bool))
         chosen: Array = positions[np.concatenate(masks)]
         return chosen
-
-
-def write_classes(folder: str, classes: Sequence[str | None]) -> None:
-    """Write class names beside a pair, a line for each label."""
-    bad = next((name for name in classes if name and "\n" in name), None)
-    if bad is not None:
-        raise ValueError(f"a class name is one line, not {bad!r}")
-    write_whole(
-        os.path.join(folder, CLASSES_FILE), "".join(f"{name or ''}\n" for name in classes).encode()
-    )
-
-
-def read_classes(folder: str) -> tuple[str | None, ...] | None:
-    """The class names that lie beside a pair, a line for each label; None without the file."""
-    try:
-        with open(os.path.join(folder, CLASSES_FILE), encoding="utf-8") as file:
-            return tuple(line.rstrip("\n") or None for line in file)
-    except FileNotFoundError:
-        return None

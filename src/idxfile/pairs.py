@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from .array import IdxArray, Mode, open
-from .dataset import Dataset, read_classes
+from .classes import read_classes
+from .dataset import Dataset
 from .errors import FormatError, PairError
 from .names import Role, file_name, split_of
 from .source import open_source, pieces
@@ -227,7 +228,7 @@ def _open_pair(
                     found=[list(pictures.shape), list(array.shape)],
                     hint="give the images first",
                 )
-            by_path = isinstance(labels, (str, os.PathLike))
+            by_path = isinstance(labels, (str, os.PathLike)) and os.path.isfile(labels)
             recipe = array.__reduce__() if by_path else None
         table.flags.writeable = False
         classes = read_classes(folder) if folder is not None else None

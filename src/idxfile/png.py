@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .elements import Array
 
-__all__ = ["Plain", "encode", "plain", "unfiltered"]
+__all__ = ["Plain", "encode", "is_whole", "lines", "plain", "unfiltered"]
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB = 0, 2
@@ -34,6 +35,16 @@ _CHUNK = struct.Struct(">I4s")
 _TELLING_NOTHING = {b"pHYs", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"tIME", b"bKGD", b"hIST"}
 """Chunks that change no pixel: no palette, no transparency, no turn, no second frame."""
 
+_SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+"""Colour type → samples of a pixel."""
+
+_PASSES = (
+    *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4)),
+    *((0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
+)
+"""Of interlaced files: the first column and row of each pass, and the steps to the next."""
+
+_PIECE_NBYTES = 1 << 18
 _MAX_PIXELS = 1 << 24
 """Larger pictures are left to others, who know what a decompression bomb is."""
 
@@ -91,34 +102,68 @@ def plain(data: bytes) -> Plain | None:
     if not 0 < rows * columns <= _MAX_PIXELS:
         return None
     stream = b""
+    for name, body in _chunks(data):
+        if name == b"IDAT":
+            stream += body
+        elif name == b"IEND":
+            return Plain((rows, columns) if colour == _GREY else (rows, columns, 3), stream)
+        elif name != b"IHDR" and name not in _TELLING_NOTHING:
+            return None
+    return None
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Name and data of each chunk whose CRC is right, up to the first whose is not."""
     at = len(SIGNATURE)
     while at + 12 <= len(data):
         length, name = _CHUNK.unpack_from(data, at)
         end = at + 8 + length
         if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
-            return None
-        if name == b"IDAT":
-            stream += data[at + 8 : end]
-        elif name == b"IEND":
-            return Plain((rows, columns) if colour == _GREY else (rows, columns, 3), stream)
-        elif at > len(SIGNATURE) and name not in _TELLING_NOTHING:
-            return None
+            return
+        yield name, data[at + 8 : end]
         at = end + 4
-    return None
 
 
-def unfiltered(picture: Plain) -> Array | None:
-    """The pixels, as a view of fresh bytes, or None where rows are filtered or damaged."""
+def lines(picture: Plain) -> Array | None:
+    """The rows, each behind its filter, as a view of fresh bytes; None where they are damaged."""
     rows, *rest = picture.shape
-    line = 1 + math.prod(rest)
+    width = 1 + math.prod(rest)
     decoder = zlib.decompressobj()
     try:
-        data = decoder.decompress(picture.stream, rows * line + 1)
+        data = decoder.decompress(picture.stream, rows * width + 1)
     except zlib.error:
         return None
-    if len(data) != rows * line or not decoder.eof:
+    if len(data) != rows * width or not decoder.eof:
         return None
-    lines = np.frombuffer(data, np.uint8).reshape(rows, line)
-    if lines[:, 0].any():
-        return None
-    return lines[:, 1:].reshape(picture.shape)
+    return np.frombuffer(data, np.uint8).reshape(rows, width)
+
+
+def unfiltered(picture: Plain, filtered: Array) -> Array | None:
+    """The pixels, as a view of the rows; None where a row is filtered."""
+    return None if filtered[:, 0].any() else filtered[:, 1:].reshape(picture.shape)
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether a PNG file of any kind holds as many rows as its header says.
+
+    Readers built like Pillow's fill missing rows with zeros, and say nothing.
+    """
+    columns, rows, depth, colour, _, _, interlaced = struct.unpack_from(">IIBBBBB", data, 16)
+    bits = depth * _SAMPLES.get(colour, 1)
+    missing = 0
+    for left, top, right, down in _PASSES if interlaced else ((0, 0, 1, 1),):
+        width, height = -((left - columns) // right), -((top - rows) // down)
+        missing += height * (1 + (width * bits + 7) // 8) if min(width, height) > 0 else 0
+    decoder = zlib.decompressobj()
+    for name, body in _chunks(data):
+        if name != b"IDAT":
+            continue
+        while body and missing > 0:
+            try:
+                missing -= len(decoder.decompress(body, _PIECE_NBYTES))
+            except zlib.error:
+                return False
+            body = decoder.unconsumed_tail
+        if decoder.eof:
+            break
+    return missing <= 0

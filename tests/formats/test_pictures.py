@@ -129,7 +129,7 @@ def test_every_format_is_read(kind: str, tmp_path: Path) -> None:
     flat = np.full((4, 4), 200, np.uint8)
     options = {"lossless": True} if kind == "WEBP" else {}
     tree = put(tmp_path, {f"c/x.{suffix}": saved(flat, kind, **options)})
-    found = read(tree, grey=kind == "WEBP")
+    found = read(tree, grey=kind in ("WEBP", "GIF"))
     assert np.array_equal(found.images, flat[None])
     assert kind in FORMATS_OF_PILLOW
     assert f".{suffix.lower()}" in PICTURES
@@ -253,22 +253,35 @@ def test_more_classes_than_bytes(tmp_path: Path) -> None:
     assert read(tree).labels == list(range(300))
     back = convert(tmp_path / "out", tmp_path / "again", target_format="pictures")
     assert back.columns["images"] == ("uint8", (300, 1, 1))
-    assert read(tmp_path / "again")[:3] == pytest.approx(read(tree)[:3])
+    assert read(tmp_path / "again")[1:3] == read(tree)[1:3]
 
 
 # Tables of labels
+
+TWO = '{"file_name":"b.png","label":%s}\n\n{"file_name":"a.png","label":%s}\n'
 
 TABLES: dict[str, tuple[str, str, list[int], Any]] = {
     "csv": ("labels.csv", "file_name,label\nb.png,cat\na.png,dog\n", [0, 1], ("cat", "dog")),
     "csv of numbers": ("labels.csv", "file_name,label\nb.png,7\na.png,3\n", [7, 3], None),
     "csv without heads": ("labels.csv", "b.png,cat\r\na.png,dog\r\n", [0, 1], ("cat", "dog")),
-    "csv, other words": ("metadata.csv", "x,Class,Filename\n1,u,b.png\n2,v,./a.png\n", [0, 1], ("u", "v")),
+    "csv, other words": (
+        "metadata.csv",
+        "x,Class,Filename\n1,u,b.png\n2,v,./a.png\n",
+        [0, 1],
+        ("u", "v"),
+    ),
     "csv with a mark": ("labels.csv", "\ufefffile_name,label\nb.png,1\n\na.png,0\n", [1, 0], None),
-    "csv, quoted": ("labels.csv", 'file,label\n"b.png","a, b"\na.png,"c\nd"\n', [0, 1], ("a, b", r"c\nd")),
-    "jsonl": ("metadata.jsonl", '{"file_name":"b.png","label":1}\n{"file_name":"a.png","label":0}', [1, 0], None),
-    "jsonl of names": ("metadata.jsonl", '{"file_name":"b.png","label":"y"}\n\n{"file_name":"a.png","label":"x"}\n', [1, 0], ("x", "y")),
-    "jsonl, mixed": ("metadata.jsonl", '{"file_name":"b.png","label":1}\n{"file_name":"a.png","label":"x"}\n', [0, 1], ("1", "x")),
-}  # fmt: skip
+    "csv, quoted": (
+        "labels.csv",
+        'file,label\n"b.png","a, b"\na.png,"c\nd"\n',
+        [0, 1],
+        ("a, b", r"c\nd"),
+    ),
+    "jsonl": ("metadata.jsonl", TWO % (1, 0), [1, 0], None),
+    "jsonl of names": ("metadata.jsonl", TWO % ('"y"', '"x"'), [1, 0], ("x", "y")),
+    "jsonl, mixed": ("metadata.jsonl", TWO % (1, '"x"'), [0, 1], ("1", "x")),
+}
+"""Name and content of a table, the labels of b.png and a.png, and the classes."""
 
 
 @pytest.mark.parametrize("case", TABLES)
@@ -276,6 +289,11 @@ def test_a_table_says_order_and_labels(case: str, tmp_path: Path) -> None:
     name, text, labels, classes = TABLES[case]
     found = read(put(tmp_path, {"a.png": shade(1), "b.png": shade(2), name: text}))
     assert (found.shades, found.labels, found.classes) == ([2, 1], labels, classes)
+
+
+def test_large_labels_keep_their_value(tmp_path: Path) -> None:
+    files = {"a.png": shade(1), "b.png": shade(2), CSV: f"{HEAD}b.png,{10**18 + 1}\n"}
+    assert read(put(tmp_path, files)).labels == [1, 10**18 + 1]
 
 
 def test_a_table_may_lie_elsewhere_or_have_another_name(tmp_path: Path) -> None:
@@ -292,7 +310,7 @@ def test_a_table_may_lie_elsewhere_or_have_another_name(tmp_path: Path) -> None:
 def test_folders_can_be_taken_instead_of_a_table(tmp_path: Path) -> None:
     files = {"a/1.png": shade(1), "b/2.png": shade(2), "labels.csv": "b/2.png,0\na/1.png,0\n"}
     tree = put(tmp_path, files)
-    assert read(tree)[:2] == pytest.approx((np.array([[[2]], [[1]]]), [0, 0]))
+    assert (read(tree).shades, read(tree).labels) == ([2, 1], [0, 0])
     assert read(tree, labels="folders").labels == [0, 1]
 
 
@@ -303,33 +321,37 @@ def test_a_table_without_labels_is_told(tmp_path: Path) -> None:
     assert found.notes == ["left out metadata.csv: it has no column of labels"]
 
 
-WRONG_TABLES = {
-    "no file names": ("labels.csv", "picture,label\na.png,1\n", PairError, "no column of file names"),
-    "empty": ("labels.csv", "", PairError, "no column of file names"),
-    "short row": ("labels.csv", "file_name,label\na.png\n", PairError, "line 2 is too short"),
-    "no label": ("labels.csv", "file_name,label\na.png,\nb.png,1\n", PairError, "1 of 2 pictures have no label"),
-    "not there": ("labels.csv", "file_name,label\na.png,1\nb.png,1\n../c.png,1\n", PairError, r"names 1 picture \(\.\./c\.png\) that are not there"),
-    "twice": ("labels.csv", "file_name,label\na.png,1\nb.png,1\na.png,2\n", PairError, r"names 1 picture \(a\.png\) more than once"),
-    "forgotten": ("labels.csv", "file_name,label\na.png,1\n", PairError, r"does not name 1 picture \(b\.png\)"),
-    "too large": ("labels.csv", f"file_name,label\na.png,1\nb.png,{10**17}1\n", None, ""),
-    "beyond 64 bits": ("metadata.jsonl", json.dumps({"file_name": "a.png", "label": 2**70}) + "\n" + '{"file_name":"b.png","label":1}', PairError, "more than 64 bits"),
-    "an open quote": ("labels.csv", 'file_name,label\na.png,"1\nb.png,1\n', FormatError, "line"),
-    "not UTF-8": ("labels.csv", b"file_name,label\na.png,\xff\n", FormatError, "not UTF-8"),
-    "not JSON": ("metadata.jsonl", '{"file_name":"a.png"\n', FormatError, "line 1 is no JSON"),
-    "not a row": ("metadata.jsonl", "[1]\n", PairError, "line 1 has no file_name"),
-    "a truth": ("metadata.jsonl", '{"file_name":"a.png","label":true}\n', PairError, "the label True is no class"),
-    "a fraction": ("metadata.jsonl", '{"file_name":"a.png","label":1.5}\n', PairError, "1.5 is no class"),
-    "a list": ("metadata.jsonl", '{"file_name":"a.png","label":[1]}\n', PairError, r"\[1\] is no class"),
-}  # fmt: skip
+CSV, JSONL = "labels.csv", "metadata.jsonl"
+HEAD = "file_name,label\na.png,1\n"
+
+WRONG_TABLES: dict[str, tuple[str, Any, type[Exception], str]] = {
+    "no file names": (CSV, "picture,label\na.png,1\n", PairError, "no column of file names"),
+    "empty": (CSV, "", PairError, "no column of file names"),
+    "short row": (CSV, "file_name,label\na.png\n", PairError, "line 2 is too short"),
+    "no label": (CSV, f"{HEAD}b.png,\n", PairError, "1 of 2 pictures have no label"),
+    "not there": (
+        CSV,
+        f"{HEAD}b.png,1\n../c.png,1\n",
+        PairError,
+        r"names 1 picture \(\.\./c\.png\) that are not there",
+    ),
+    "twice": (CSV, f"{HEAD}b.png,1\na.png,2\n", PairError, r"\(a\.png\) more than once"),
+    "forgotten": (CSV, HEAD, PairError, r"does not name 1 picture \(b\.png\)"),
+    "beyond 64 bits": (JSONL, TWO % (2**70, 1), PairError, "more than 64 bits"),
+    "an open quote": (CSV, f'{HEAD}b.png,"1\n', FormatError, "line 3"),
+    "not UTF-8": (CSV, b"file_name,label\na.png,\xff\n", FormatError, "not UTF-8"),
+    "not JSON": (JSONL, '{"file_name":"a.png"\n', FormatError, "line 1 is no JSON"),
+    "not a row": (JSONL, "[1]\n", PairError, "line 1 has no file_name"),
+    "a truth": (JSONL, TWO % ("true", 1), PairError, "the label True is no class"),
+    "a fraction": (JSONL, TWO % ("1", 1.5), PairError, r"line 3: the label 1\.5 is no class"),
+    "a list": (JSONL, TWO % ([1], 1), PairError, r"\[1\] is no class"),
+}
 
 
 @pytest.mark.parametrize("case", WRONG_TABLES)
 def test_a_wrong_table_says_what_is_wrong(case: str, tmp_path: Path) -> None:
     name, text, kind, message = WRONG_TABLES[case]
     tree = put(tmp_path, {"a.png": shade(1), "b.png": shade(2), name: text})
-    if kind is None:
-        assert read(tree).labels == [1, 10**18 + 1]
-        return
     with pytest.raises(kind, match=message) as error:
         read(tree)
     assert str(tree) in str(error.value.file)
@@ -416,7 +438,7 @@ def test_invert_comes_before_pad_and_threshold_last(tmp_path: Path) -> None:
     ids=str,
 )
 def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be|exclude|goes with"):
+    with pytest.raises(ValueError, match=r"must be|exclude|goes with"):
         Choices(**options)
 
 
@@ -436,7 +458,13 @@ def over(colour: np.ndarray, alpha: np.ndarray, ground: int) -> np.ndarray:
 
 
 def raw_png(
-    depth: int, colour: int, lines: list[bytes], width: int, *more: bytes, height: int | None = None
+    depth: int,
+    colour: int,
+    lines: list[bytes],
+    width: int,
+    *more: bytes,
+    height: int | None = None,
+    interlaced: int = 0,
 ) -> bytes:
     """A PNG made by hand: rows with their filters, and chunks in front of them."""
 
@@ -444,7 +472,7 @@ def raw_png(
         crc = zlib.crc32(name + data)
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", crc)
 
-    header = struct.pack(">IIBBBBB", width, height or len(lines), depth, colour, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height or len(lines), depth, colour, 0, 0, interlaced)
     return b"".join(
         (
             b"\x89PNG\r\n\x1a\n",
@@ -490,7 +518,7 @@ DEEP_COLOUR = COLOUR.astype(np.uint16) * 256 + 77
 WITH_ALPHA = np.dstack([COLOUR, ALPHA])
 WHITE = np.full((6, 8), 255, np.uint8)
 GREY_ALPHA = Image.merge("LA", [Image.fromarray(PLAIN), Image.fromarray(ALPHA)])
-JPEG = saved(COLOUR, "JPEG")
+JPEG = saved(COLOUR, "JPEG", quality=95)
 CMYK = saved(Image.frombytes("CMYK", (8, 6), WITH_ALPHA.tobytes()), "JPEG")
 TURNS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
     2: np.fliplr,
@@ -622,7 +650,11 @@ ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
         raw_png(16, 0, rows(DEEP.astype(">u2")), 8, b"tRNS\0\7"),
         "16 bits a sample",
         SIXTEEN,
-        {"depth=16 alpha=drop": DEEP, "depth=8": TRANSPARENT, "depth=8 alpha=white": "alpha=drop"},
+        {
+            "depth=16 alpha=drop": DEEP,
+            "depth=8": TRANSPARENT,
+            "depth=8 alpha=white": np.where(DEEP == 7, 255, DEEP >> 8),
+        },
     ),
     "16 bits in colour": (
         raw_png(16, 2, rows(DEEP_COLOUR.astype(">u2")), 8),
@@ -657,8 +689,14 @@ ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
             "frames=first takes the first",
             {"frames=first": PLAIN},
         )
-        for kind in ("GIF", "PNG", "TIFF")
+        for kind in ("PNG", "TIFF")
     },
+    "animated GIF": (
+        frames("GIF"),
+        "the colours of a palette",
+        COLOURS,
+        {"grey=true frames=first": PLAIN, "rgb=true": "frames=first takes the first"},
+    ),
     "animated WEBP": (
         frames("WEBP", "RGB"),
         "colours",
@@ -728,14 +766,12 @@ def test_pictures_without_a_white_are_refused(data: bytes, what: str) -> None:
             decode(data, "x.tif", chosen(words))
 
 
-def test_exif_that_is_damaged() -> None:
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
+def test_exif_that_is_damaged_turns_nothing() -> None:
     plain = saved(PLAIN, "JPEG")
-    damaged = plain[:2] + b"\xff\xe1\0\x10Exif\0\0MM\0\0\0\0\0\0" + plain[2:]
-    with pytest.raises(FormatError, match="EXIF data cannot be read") as error:
-        decode(damaged, "x.jpg", Choices())
-    assert "exif=ignore" in str(error.value.hint)
+    damaged = plain[:2] + b"\xff\xe1\0\x12Exif\0\0MM\0*\0\0\0\x08\0\5" + plain[2:]
     expected = np.asarray(Image.open(io.BytesIO(plain)))
-    assert np.array_equal(decode(damaged, "x.jpg", Choices(exif="ignore")), expected)
+    assert np.array_equal(decode(damaged, "x.jpg", Choices()), expected)
 
 
 # What cannot be read
@@ -745,15 +781,15 @@ WRONG_SUM[-20] ^= 1
 
 BAD: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "the file is empty"),
-    "text": (b"This is not a picture, whatever its name says.\n", "it is a text file"),
+    "text": (b"This is no picture whatever its name may say.\n", "it is a text file"),
     "HTML": (b"<!DOCTYPE html><html><title>404</title>", "it is an HTML page titled “404”"),
     "zeros": (bytes(100), "it is of no known format"),
     "truncated PNG": (saved(COLOUR, "PNG")[:100], "image file is truncated"),
     "truncated plain PNG": (png.encode(PLAIN)[:-30], "image file is truncated"),
     "PNG of a header": (saved(PLAIN, "PNG")[:20], "a PNG picture whose header is damaged"),
-    "PNG with a wrong sum": (bytes(WRONG_SUM), "broken PNG file|truncated"),
-    "PNG with too few rows": (raw_png(8, 0, rows(PLAIN), 8, height=7), "truncated"),
-    "truncated JPEG": (JPEG[: len(JPEG) // 2], "truncated"),
+    "PNG with a wrong sum": (bytes(WRONG_SUM), "broken"),
+    "PNG with too few rows": (raw_png(8, 0, rows(PLAIN[:5]), 8, height=6), "rows are missing"),
+    "truncated JPEG": (JPEG[:-30], "truncated"),
     "truncated GIF": (saved(PLAIN, "GIF")[:-20], "truncated"),
     "PGM with too little": (b"P5 8 6 255\n" + bytes(40), "truncated"),
     "bomb": (
@@ -771,7 +807,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("kind", BAD)
 def test_what_cannot_be_read_is_an_error_with_its_path(kind: str, tmp_path: Path) -> None:
     data, message = BAD[kind]
-    options = {"grey": True} if kind in ("truncated PNG", "truncated JPEG") else {}
+    options = {"grey": True} if kind.startswith("truncated") else {}
     tree = put(tmp_path, {"a/0.png": PLAIN, "a/1.png": data, "b/2.png": PLAIN})
     with pytest.raises(FormatError, match=message) as error:
         read(tree, **options)
@@ -942,9 +978,42 @@ def test_every_filter_gives_the_pixels(pixels: np.ndarray, data: st.DataObject) 
     file = raw_png(8, 0 if pixels.ndim == 2 else 2, filtered(pixels, kinds), pixels.shape[1])
     picture = png.plain(file)
     assert picture is not None
-    own = png.unfiltered(picture)
-    assert (own is None) == any(kinds)
+    lines = png.lines(picture)
+    assert lines is not None
+    assert (png.unfiltered(picture, lines) is None) == any(kinds)
     assert np.array_equal(decode(file, "x", Choices(rgb=pixels.ndim == 3)), pixels)
+
+
+PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2))
+
+
+@given(
+    pixels=arrays(np.uint8, st.tuples(st.integers(1, 11), st.integers(1, 11))),
+    depth=st.sampled_from([1, 2, 4, 8]),
+    cut=st.integers(0, 3),
+)
+def test_interlaced_and_shallow_files_are_read_whole_or_not(
+    pixels: np.ndarray, depth: int, cut: int
+) -> None:
+    """As PNG, section 8, says: seven passes, of rows that are packed into bytes."""
+    pixels = pixels & ((1 << depth) - 1)
+    lines = []
+    for left, top, right, down in (*PASSES, (0, 1, 1, 2)):
+        for row in pixels[top::down, left::right]:
+            if len(row):
+                flat = np.unpackbits(row[:, None], axis=1)[:, 8 - depth :].reshape(-1)
+                lines.append(b"\0" + np.packbits(flat).tobytes())
+    cut = min(cut, len(lines))
+    size = {"height": len(pixels), "interlaced": 1}
+    file = raw_png(depth, 0, lines[: len(lines) - cut], pixels.shape[1], **size)
+    assert png.plain(file) is None
+    assert png.is_whole(file) == (cut == 0)
+    if cut:
+        with pytest.raises(FormatError, match="cannot be read"):
+            decode(file, "x", Choices(grey=True))
+    else:
+        expected = pixels * (255 // ((1 << depth) - 1))
+        assert np.array_equal(decode(file, "x", Choices(grey=True)), expected)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
@@ -956,9 +1025,10 @@ def test_damage_is_never_read_otherwise_than_by_pillow(data: st.DataObject) -> N
         file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))
     data_ = bytes(file)[: data.draw(st.integers(0, len(file)))]
     picture = png.plain(data_)
-    own = None if picture is None else png.unfiltered(picture)
-    if own is not None:
-        assert np.array_equal(own, np.asarray(Image.open(io.BytesIO(data_))))
+    lines = None if picture is None else png.lines(picture)
+    if picture is not None and lines is not None:
+        own = png.unfiltered(picture, lines)
+        assert own is None or np.array_equal(own, Image.open(io.BytesIO(data_)))
 
 
 def test_other_chunks_leave_it_to_pillow() -> None:
@@ -1180,8 +1250,7 @@ def test_the_level_changes_the_size_alone(tmp_path: Path) -> None:
     images = np.zeros((1, 50, 50), np.uint8)
     sizes = []
     for level in (0, 9):
-        convert_from = idx_bytes(images)
-        (tmp_path / "x.idx").write_bytes(convert_from)
+        (tmp_path / "x.idx").write_bytes(idx_bytes(images))
         convert(tmp_path / "x.idx", tmp_path / "x.zip", target_options={"level": level})
         assert np.array_equal(read(tmp_path / "x.zip").images, images)
         sizes.append((tmp_path / "x.zip").stat().st_size)
@@ -1207,7 +1276,7 @@ def packed(root: Path, path: Path, *, folders: bool = True, prefix: str = "") ->
 
 
 @pytest.mark.parametrize("suffix", ["tar", "tar.gz", "tar.xz", "zip"])
-@pytest.mark.parametrize("prefix", ["", "./", "digits/", "a/b/" if False else "set v1/"])
+@pytest.mark.parametrize("prefix", ["", "./", "set v1/"])
 def test_an_archive_is_read_as_its_folder(suffix: str, prefix: str, tmp_path: Path) -> None:
     files = {
         "a/10.png": shade(1),
@@ -1269,7 +1338,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
     for suffix, cut in (("tar", 700), ("tar", 5000), ("tar.gz", 300), ("zip", 2000)):
         data = packed(tree, tmp_path / f"x.{suffix}").read_bytes()
         (tmp_path / f"cut.{suffix}").write_bytes(data[:cut])
-        with pytest.raises(FormatError, match=r"cannot be read|truncated|missing|ends"):
+        with pytest.raises(FormatError, match=r"cannot be read|is cut"):
             read(tmp_path / f"cut.{suffix}", rgb=True)
     whole = bytearray(packed(tree, tmp_path / "x.zip").read_bytes())
     whole[60] ^= 0xFF
@@ -1278,12 +1347,12 @@ def test_damaged_archives(tmp_path: Path) -> None:
         read(tmp_path / "bits.zip", rgb=True)
     assert error.value.file == f"{tmp_path}/bits.zip::a/0.png"
     assert len(read(tmp_path / "bits.zip", rgb=True, skip_bad=True).images) == 19
-    whole = bytearray((tmp_path / "x.zip").read_bytes())
+    whole = bytearray(packed(tree, tmp_path / "x.zip", folders=False).read_bytes())
     central = whole.index(b"PK\1\2")
     whole[6] |= 1
     whole[central + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(whole)
-    with pytest.raises((UnsupportedError, FormatError), match="encrypted|a/"):
+    with pytest.raises(UnsupportedError, match=r"a/0\.png: it is encrypted"):
         read(tmp_path / "locked.zip", rgb=True)
     (tmp_path / "text.tar").write_text("nothing of the kind" * 99)
     with pytest.raises(FormatError, match="tar archive cannot be read"):
@@ -1315,10 +1384,9 @@ def test_our_tar_is_what_the_standard_library_writes(tmp_path: Path) -> None:
             member.size = len(name.encode())
             tar.addfile(member, io.BytesIO(name.encode()))
     assert (tmp_path / "x.tar").read_bytes() == (tmp_path / "y.tar").read_bytes()
-    for wrong in (b"" * 3, b"x"):
-        with pytest.raises(RuntimeError), shelves.open_shelf(str(tmp_path / "z.tar")) as shelf:
-            shelf.put("a", wrong)
-            raise RuntimeError
+    with pytest.raises(RuntimeError), shelves.open_shelf(str(tmp_path / "z.tar")) as shelf:
+        shelf.put("a", b"x")
+        raise RuntimeError
     assert sorted(os.listdir(tmp_path)) == ["x.tar", "y.tar"]
 
 

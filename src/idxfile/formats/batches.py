@@ -70,9 +70,11 @@ def columns_of(
 
 
 def _column(field: Any, count: int, batches: Batches, decode: Decoder, file: str) -> Streamed:
-    """One field as a column; its first item says what all items are."""
-    with closing(batches([field.name], 1)) as rows:
-        first = decode(next((b.column(0) for b in rows if len(b)), _nothing(field.type)))
+    """One field as a column; where its type does not say what the items are, the first does."""
+    first = decode(_nothing(field.type))
+    if 0 in first.shape[1:] and count:
+        with closing(batches([field.name], 1)) as rows:
+            first = decode(next(batch.column(0) for batch in rows if len(batch)))
 
     def blocks(block_nbytes: int) -> Iterator[Array]:
         one = max(1, int(np.prod(first.shape[1:])) * max(1, first.dtype.itemsize))

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FormatError, UnsupportedError
 from .columns import Columns, Sliced
 from .roles import in_roles, of_split
-from .stored import stored_of
+from .stored import stored_of, write_elements
 
 __all__ = ["point_columns", "read_columns", "write_columns"]
 
@@ -78,6 +78,7 @@ def write_columns(
     columns: Columns,
     *,
     dataset: str = "images",
+    byteorder: Literal["native", "big"] = "native",
     compression: Literal["gzip", "lzf"] | None = None,
 ) -> None:
     """Write all columns as datasets.
@@ -86,29 +87,48 @@ def write_columns(
         path: the file.
         columns: what to write.
         dataset: what the first is called; the others keep their names.
+        byteorder: "big" keeps IDX's own order, so that the elements are copied as they lie; HDF5
+            reads both.
         compression: none is the fastest to read, and lies in one piece.
     """
+    order: Literal[">", "="] = ">" if byteorder == "big" else "="
+    places: dict[str, int] = {}
     with h5py.File(path, "w") as file:
-        for number, (name, column) in enumerate(columns.arrays.items()):
-            where = name if number or name != "images" else dataset
-            packed = compression if column.shape and 0 not in column.shape else None
-            target = file.create_dataset(
-                where,
-                column.shape,
-                column.dtype,
-                chunks=True if packed else None,
-                compression=packed,
-            )
+        for name, column in columns.arrays.items():
+            where = dataset if name == "images" else name
+            dtype = column.dtype.newbyteorder(order)
+            if 0 in column.shape or not column.shape:
+                target = file.create_dataset(where, column.shape, dtype)
+                target[()] = next(column.blocks(), np.empty(column.shape, dtype))
+            elif compression is not None:
+                target = file.create_dataset(where, column.shape, dtype, compression=compression)
+                _fill(target, column)
+            else:
+                target = _laid_out(file, where, column.shape, dtype)
+                places[name] = target.id.get_offset()
             _describe(target, name, columns)
-            start = 0
-            for block in column.blocks():
-                if not column.shape:
-                    target[()] = block
-                elif block.size:
-                    target.write_direct(
-                        np.ascontiguousarray(block), dest_sel=np.s_[start : start + len(block)]
-                    )
-                start += len(block) if block.shape else 1
+    with open(path, "r+b") as plain:
+        for name, offset in places.items():
+            plain.seek(offset)
+            order = ">" if byteorder == "big" else "="
+            write_elements(
+                plain, columns.arrays[name], columns.arrays[name].dtype.newbyteorder(order)
+            )
+
+
+def _laid_out(file: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """A dataset whose place in the file is settled, so that its elements can be written there."""
+    early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    early.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    early.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    return file.create_dataset(name, shape, dtype, dcpl=early)
+
+
+def _fill(dataset: Any, column: Any) -> None:
+    start = 0
+    for block in column.blocks():
+        dataset[start : start + len(block)] = block
+        start += len(block)
 
 
 def point_columns(path: str, columns: Columns, *, relative: bool = False) -> None:

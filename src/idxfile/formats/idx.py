@@ -13,7 +13,8 @@ import numpy as np
 from ..array import IdxArray
 from ..array import open as open_array
 from ..codecs import codec_of_name
-from ..dataset import Dataset, read_classes, write_classes
+from ..classes import read_classes, write_classes
+from ..dataset import Dataset
 from ..elements import Array, as_bytes, stored_pieces
 from ..header import Header, examine
 from ..names import file_name, find_partner, pair_names, split_of

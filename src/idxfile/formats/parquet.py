@@ -17,6 +17,7 @@ from .tensors import Encoding, batch_of, schema_of
 __all__ = ["read_columns", "write_columns"]
 
 _GROUP_NBYTES = 1 << 23
+_READ_NBYTES = 1 << 20
 
 
 def read_columns(
@@ -41,7 +42,10 @@ def read_columns(
         UnsupportedError: for items of different shapes, and missing values.
     """
     try:
-        file = pq.ParquetFile(path)
+        # Read ahead, pages stay in memory as long as the file is open.
+        file = pq.ParquetFile(
+            path, pre_buffer=False, buffer_size=_READ_NBYTES, page_checksum_verification=True
+        )
         schema = file.schema_arrow
     except pa.ArrowException as error:
         raise FormatError(f"the Parquet file cannot be read: {error}", file=path) from error

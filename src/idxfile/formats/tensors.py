@@ -189,25 +189,32 @@ def _filled(chunk: Any, name: str) -> Any:
 
 def _from_bytes(chunk: Any, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Array:
     """Items whose elements lie one after another."""
-    data = b"".join(_filled(chunk, name).to_pylist())
-    if len(data) != len(chunk) * math.prod(shape) * dtype.itemsize:
+    width = math.prod(shape) * dtype.itemsize
+    *_, places, data = [None, *_filled(chunk, name).buffers()]
+    start, size = chunk.offset * width, width * len(chunk)
+    if not pa.types.is_fixed_size_binary(chunk.type):
+        wide = pa.types.is_large_binary(chunk.type)
+        offsets = np.frombuffer(places or b"", np.int64 if wide else np.int32)
+        offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
+        start = int(offsets[0]) if len(chunk) else 0
+        if (np.diff(offsets) != width).any():
+            raise FormatError(f"items do not have the bytes of {dtype} {list(shape)}", file=name)
+    elif chunk.type.byte_width != width:
         raise FormatError(f"items do not have the bytes of {dtype} {list(shape)}", file=name)
-    items = np.frombuffer(data, dtype).reshape(len(chunk), *shape)
-    return items.astype(dtype.newbyteorder("="), copy=False)
+    if not size:
+        return np.empty((len(chunk), *shape), dtype.newbyteorder("="))
+    flat = np.frombuffer(data, np.uint8, size, start)
+    return flat.view(dtype).reshape(len(chunk), *shape).astype(dtype.newbyteorder("="))
 
 
 def _pictures(chunk: Any, choices: Choices, name: str) -> Array:
     files = _filled(chunk, name).to_pylist()
     pictures = [decode(file, f"{name} {n}", choices) for n, file in enumerate(files)]
-    return _stacked(pictures, name)
-
-
-def _stacked(items: list[Array], name: str) -> Array:
-    shapes = {item.shape for item in items}
+    shapes = {picture.shape for picture in pictures}
     if len(shapes) > 1:
         found = " and ".join(map(str, sorted(shapes)[:2]))
-        raise UnsupportedError(f"items of different shapes: {found}", file=name)
-    return np.stack(items)
+        raise UnsupportedError(f"pictures of different shapes: {found}", file=name)
+    return np.stack(pictures) if pictures else np.empty((0, 0, 0), np.uint8)
 
 
 def _from_lists(chunk: Any, name: str) -> Array:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,18 +126,20 @@ def _target(src: Any, dst: Any) -> str:
 
     Raises:
         TypeError: for what is neither a path nor bytes-like.
-        UnsupportedError: for the path of what can be read only once.
+        UnsupportedError: for the path of what can be read or written only once.
     """
-    if isinstance(src, (str, os.PathLike)):
-        if not stat.S_ISREG(mode := os.stat(src).st_mode) and not stat.S_ISDIR(mode):
-            raise UnsupportedError(
-                "a pipe or device gives its bytes once, and mending reads them twice",
-                file=os.fsdecode(src),
-                hint="save them to a file first",
-            )
-    elif dst is None or hasattr(src, "read"):
+    is_path = isinstance(src, (str, os.PathLike))
+    if not is_path and (dst is None or hasattr(src, "read")):
         raise TypeError("repair needs a path, or bytes-like data and a path to write to")
-    return os.fsdecode(src if dst is None else dst)
+    target = os.fsdecode(src if dst is None else dst)
+    for place in (os.fsdecode(src), target) if is_path else (target,):
+        if os.path.exists(place) and not os.path.isfile(place) and not os.path.isdir(place):
+            raise UnsupportedError(
+                "a pipe or device, and mending reads twice, what is wrong and what is written",
+                file=place,
+                hint="mend from a file to a file",
+            )
+    return target
 
 
 def _codecs(target: str, codec: str | None) -> tuple[str, ...]:

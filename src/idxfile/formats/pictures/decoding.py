@@ -84,7 +84,10 @@ def _decode_plain(data: bytes, choices: Choices) -> Array | None:
     colour = picture is not None and len(picture.shape) == 3
     if picture is None or colour != choices.rgb or choices.depth == 16:
         return None
-    pixels = png.unfiltered(picture)
+    lines = png.lines(picture)
+    if lines is None:
+        return None
+    pixels = png.unfiltered(picture, lines)
     if pixels is not None:
         return pixels
     rows, columns = picture.shape[:2]
@@ -98,25 +101,30 @@ def _decode_plain(data: bytes, choices: Choices) -> Array | None:
 
 def _decode_any(data: bytes, name: str, choices: Choices) -> Array:
     try:
-        with pillow().open(io.BytesIO(data), formats=KINDS) as image:
-            _refuse_bomb(image.size, name)
-            facts = _facts(image, name, choices)
-            ask(facts, choices, name)
-            image.load()
-            return _converted(image, facts, choices, name)
-    except IdxError:
-        raise
-    except MemoryError:
+        image = pillow().open(io.BytesIO(data), formats=KINDS)
+    except MissingExtraError:
         raise
     except Exception as error:  # readers of pictures raise whatever they stumble over
-        raise _unreadable(data, error, name) from error
+        raise _unknown(data, error, name) from error
+    try:
+        with image:
+            _refuse_bomb(image.size, name)
+            ask(facts := _facts(image, name), choices, name)
+            image.load()
+            if image.format == "PNG" and not png.is_whole(data):
+                raise ValueError("rows are missing")
+            return _converted(image, facts, choices)
+    except (IdxError, MemoryError):
+        raise
+    except Exception as error:
+        text = f"the picture cannot be read: {error}"
+        raise FormatError(text, file=name, hint=SKIP) from error
 
 
-def _unreadable(data: bytes, error: Exception, name: str) -> FormatError:
+def _unknown(data: bytes, error: Exception, name: str) -> FormatError:
+    """What is said of a file in which no picture was found."""
     if type(error).__name__.startswith("DecompressionBomb"):
         return _bomb(str(error).split(",")[0], name)
-    if type(error).__name__ != "UnidentifiedImageError":
-        return FormatError(f"the picture cannot be read: {error}", file=name, hint=SKIP)
     kind = signatures.describe(data[:1024])
     what = f"it is {kind}" if kind else "it is of no known format" if data else "the file is empty"
     if kind and kind.endswith(" picture"):
@@ -138,7 +146,7 @@ def _refuse_bomb(size: tuple[int, int], name: str) -> None:
         raise _bomb(f"{size[0]:,} × {size[1]:,} pixels exceed the limit of {limit:,}", name)
 
 
-def _facts(image: Any, name: str, choices: Choices) -> Facts:
+def _facts(image: Any, name: str) -> Facts:
     """What the picture is, seen before its pixels are loaded."""
     mode: str = image.mode
     decoder, _, _, arguments = image.tile[0] if image.tile else ("", None, 0, ())
@@ -161,26 +169,17 @@ def _facts(image: Any, name: str, choices: Choices) -> Facts:
         white = (1 << bits) - 1
     frames = getattr(image, "n_frames", 1)
     transparent = mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info
-    return Facts(mode, white, transparent, _orientation(image, name, choices), frames)
+    return Facts(mode, white, transparent, _orientation(image), frames)
 
 
-def _orientation(image: Any, name: str, choices: Choices) -> int:
+def _orientation(image: Any) -> int:
     if image.format == "PNG":
         image.load()  # the EXIF data may stand behind the pixels
-    try:
-        number: int = image.getexif().get(_ORIENTATION, 1)
-    except Exception as error:
-        if choices.exif == "ignore":
-            return 1
-        raise FormatError(
-            f"its EXIF data cannot be read: {error}",
-            file=name,
-            hint=f"exif=ignore does without; {SKIP}",
-        ) from error
+    number = image.getexif().get(_ORIENTATION)
     return number if number in _TURNS else 1
 
 
-def _converted(image: Any, facts: Facts, choices: Choices, name: str) -> Array:
+def _converted(image: Any, facts: Facts, choices: Choices) -> Array:
     """The pixels of a loaded picture in the colours that were chosen."""
     deep = image.mode in GREY_DEEP
     turn = _TURNS.get(facts.orientation)
@@ -191,11 +190,10 @@ def _converted(image: Any, facts: Facts, choices: Choices, name: str) -> Array:
     if turn is not None:
         image = image.transpose(turn)
     if deep:
-        if facts.transparent and choices.alpha != "drop":
-            raise UnsupportedError(
-                "16-bit grey with a transparent value", file=name, hint="alpha=drop leaves it out"
-            )
         values = np.asarray(image).astype(np.int32)
+        if facts.transparent and choices.alpha != "drop":
+            ground = 0xFFFF if choices.alpha == "white" else 0
+            values[values == image.info["transparency"]] = ground
         pixels = values if choices.depth == 16 else (values >> 8).astype(np.uint8)
         return np.repeat(pixels[:, :, None], 3, axis=2) if choices.rgb else pixels
     if facts.transparent and choices.alpha != "drop":

@@ -38,7 +38,7 @@ _FILE_KEYS = ("file_name", "filename", "file", "path", "image")
 _LABEL_KEYS = ("label", "class", "category", "target")
 """What the makers of data sets call the two columns."""
 
-_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DIGITS = re.compile(r"([0-9]+)")
 _MAX_NAMED = 1 << 16
 

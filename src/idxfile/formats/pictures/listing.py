@@ -78,8 +78,9 @@ def list_pictures(
         )
     given = parsed_classes(classes) or _read_classes(place)
     name, table = _table(place, labels)
+    called = place.called(name) if name in place.files else name
     if table and table.labelled:
-        listing = _by_table(place, name, table, given, pictures, skip_missing)
+        listing = _by_table(place, called, table, given, pictures, skip_missing)
     else:
         pictures.sort(key=natural)
         listing = _by_folders(place, pictures, given) if labels else Listing(pictures)
