@@ -3,17 +3,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+PYTEST := $(BIN)/pytest -q -n $(WORKERS)
 
-.PHONY: demo test test-all lint bench docs clean
+.PHONY: demo example test test-core test-all lint bench docs clean
 
 demo: $(VENV)/.base
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: $(VENV)/.test
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow"
+# Networks that reach 97 % on the MNIST test set, in PyTorch, scikit-learn and JAX.
+example: $(VENV)/.frameworks
+	$(BIN)/python examples/train_torch.py
+	$(BIN)/python examples/train_sklearn.py
+	$(BIN)/python examples/train_jax.py
 
-test-all: $(VENV)/.test
-	$(BIN)/pytest -q -n $(WORKERS)
+# The core and the formats, in a few minutes.
+test: $(VENV)/.formats
+	$(PYTEST) -m "not slow"
+
+# The core alone, for other Pythons.
+test-core: $(VENV)/.test
+	$(PYTEST) -m "not slow" --ignore=tests/formats --ignore=tests/adapters
+
+# The long tests, and the frameworks.
+test-all: $(VENV)/.frameworks
+	$(PYTEST) -m slow
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check
@@ -27,7 +40,7 @@ docs: $(VENV)/.base
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv* demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -40,10 +53,20 @@ $(VENV)/.test: $(VENV)/.base tests/system-packages.sh
 	$(BIN)/pip install -q --group test
 	touch $@
 
+$(VENV)/.formats: $(VENV)/.test
+	$(BIN)/pip install -q --group formats
+	touch $@
+
+# PyTorch by itself and first: this release is the small one, for processors.
+$(VENV)/.frameworks: $(VENV)/.formats
+	$(BIN)/pip install -q 'torch==2.13.0'
+	$(BIN)/pip install -q --group frameworks
+	touch $@
+
 $(VENV)/.lint: $(VENV)/.base
 	$(BIN)/pip install -q --group lint
 	touch $@
 
-$(VENV)/.bench: $(VENV)/.base
+$(VENV)/.bench: $(VENV)/.formats
 	$(BIN)/pip install -q --group bench
 	touch $@

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import zarr
 
 import idxfile
+from idxfile.sink import sync_folder
 
 from . import rivals
 from .cases import Case, Ready
@@ -82,6 +83,7 @@ def settle(path: str) -> None:
     os.fsync(fd)
     os.close(fd)
     os.replace(f"{path}.tmp", path)
+    sync_folder(os.path.dirname(path))
 
 
 def library(writer: Callable[[str, Array], object], name: str, dtype: str) -> Ready:

@@ -1,4 +1,7 @@
-"""The command line: what each command prints where, and with which code it ends."""
+"""The command line: what each command prints where, and with which code it ends.
+
+Long because it is tables: a row is a command, and what it must print, exactly.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "images.idx": IMAGES,
         "labels.idx": LABELS,
         "packed.idx.gz": gzip.compress(IMAGES, mtime=0),
+        "junk.idx.gz": gzip.compress(LABELS) + b"junk",
         "short.idx": SHORT,
         "long.idx": LONG,
         "little.idx": LITTLE,
@@ -255,6 +259,27 @@ PRINTED: dict[str, Result] = {
         0,
         text("  0   1   2", " 10  20 255"),
         text("warning: short.idx: 1 of 2 declared items are whole", "uint8 1 × 2 × 3"),
+    ),
+    "head junk.idx.gz": Result(
+        0,
+        text("5", "0"),
+        text("warning: junk.idx.gz: 4 bytes of junk after the gz stream, ignored", "uint8 2"),
+    ),
+    "append junk.idx.gz labels.idx": Result(
+        0,
+        "",
+        text(
+            "warning: junk.idx.gz: 4 bytes of junk after the gz stream, ignored",
+            "junk.idx.gz: 2 items before, 4 now",
+        ),
+    ),
+    "info http://x.org/a.idx": Result(
+        4,
+        "",
+        text(
+            "error: http://x.org/a.idx: http:// is not among the places that can be opened",
+            "hint: download the file, or pass an open binary file object",
+        ),
     ),
     "head many.idx": Result(
         4,
@@ -700,6 +725,7 @@ def test_escaped_names_tell_which_file_it_is(idx: Run, files: Path) -> None:
     (files / NASTY).write_bytes(LABELS)
     assert idx("check", NASTY).out == f"{ESCAPED}: ok (uint8 2)\n"
     assert idx("check", ".").out.startswith(f"./{ESCAPED}: ok (uint8 2)\n")
+    assert idx("info", "").err == "error: '': No such file or directory\n"
     assert idx("info", "nix\n").err == "error: nix\\n: No such file or directory\n"
     assert json.loads(idx("check", "--json", NASTY).out)["files"][0]["file"] == NASTY
 

@@ -1,4 +1,7 @@
-"""Files that mean harm: time and memory stay bounded, and nothing but an answer comes out."""
+"""Files that mean harm: time and memory stay bounded, and nothing but an answer comes out.
+
+Long because it is tables of harm, and of the places where it comes from.
+"""
 
 from __future__ import annotations
 

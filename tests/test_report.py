@@ -1,4 +1,7 @@
-"""Judging, mending and comparing whole files: every kind of fault, and what becomes of it."""
+"""Judging, mending and comparing whole files: every kind of fault, and what becomes of it.
+
+Long because it is tables: a row is a case, and one place holds all faults, mendings, differences.
+"""
 
 from __future__ import annotations
 

@@ -157,8 +157,9 @@ class IdxArray:
             UnsupportedError: over 64 dimensions.
             FormatError: when a compressed file turns out to be cut or damaged.
         """
-        if self._direct is not None:
-            return self._direct[key]
+        direct = self._direct
+        if direct is not None:
+            return direct[key]
         stored = self._whole()
         if stored is None:
             if not self.shape:

@@ -125,8 +125,16 @@ def cli() -> None:
     """Read, write, check and look at IDX files, the tensor format of MNIST."""
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"warning: {message}", err=True)
+def _warnings_shown_once() -> Any:
+    """A `warnings.showwarning` for people, that tells nothing twice."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            click.echo(f"warning: {message}", err=True)
+
+    return show
 
 
 def tell(error: BaseException) -> int:
@@ -156,7 +164,7 @@ def tell(error: BaseException) -> int:
     else:
         text, code = f"{type(error).__name__}: {error}", FAULT
         hint = "this is a fault of idxfile; run it with IDX_DEBUG=1 for the whole story"
-    place = f"{printable(name)}: " if name else ""
+    place = "" if name is None else f"{printable(name) or repr(name)}: "
     click.echo(f"error: {place}{printable(text)}", err=True)
     if hint:
         click.echo(f"hint: {printable(hint)}", err=True)
@@ -191,7 +199,7 @@ def _run(arguments: list[str] | None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", IdxWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _warnings_shown_once()
             result = cli.main(arguments, prog_name="idx", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -10,6 +10,7 @@ import click
 from ..array import IdxArray, open
 from ..errors import printable
 from ..names import file_name, find_partner
+from ..report.facts import counted
 from ..sink import write_whole
 from .terms import file_argument, force_option, place, refuse_to_overwrite
 
@@ -92,7 +93,7 @@ def _numbers(words: tuple[str, ...], images: IdxArray) -> list[int] | None:
             raise click.UsageError(f"{word!r} is no item number and no slice") from None
         except IndexError:
             raise click.UsageError(
-                f"item {word} is not there: the file has {len(everything):,} items"
+                f"item {word} is not there: the file has {counted(len(everything), 'item')}"
             ) from None
         numbers.extend(picked)
     return numbers

@@ -6,6 +6,7 @@ import errno
 import math
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,12 +63,18 @@ class Stored:
         return block[:: items.step] if items.step > 0 else block[::-1][:: -items.step]
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
-        """All items in order, as fresh native arrays of about `block_nbytes`."""
+        """All items in order, as fresh native arrays of about `block_nbytes`; one is read ahead."""
         if not self.shape:
             yield self._read(self)
             return
-        for low, high in steps(self.shape, self.dtype, block_nbytes):
-            yield self._read(self._part(low, high))
+        coming: Future[Array] | None = None
+        with ThreadPoolExecutor(1) as reader:
+            for low, high in steps(self.shape, self.dtype, block_nbytes):
+                block, coming = coming, reader.submit(self._read, self._part(low, high))
+                if block is not None:
+                    yield block.result()
+            if coming is not None:
+                yield coming.result()
 
     def _part(self, low: int, high: int) -> Stored:
         """The items from `low` to `high`, in their place."""
