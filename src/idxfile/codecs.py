@@ -15,6 +15,7 @@ One file of over 400 lines: a codec is a row, and what a row needs stands beside
 from __future__ import annotations
 
 import contextlib
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ CHUNK_NBYTES = 1 << 18
 """How much is inflated at once: it stays in the processor's second cache."""
 
 INPUT_NBYTES = 1 << 18
+FIRST_NBYTES = 1 << 12
+"""How much a decoder gets first: a file of many small members is not copied for each of them."""
+_NOT_ZERO = re.compile(rb"[^\0]")
 _MAX_GZIP_HEADER_NBYTES = 1 << 17
 _GZIP_TRAILER_NBYTES = 8
 _XZ_MEMORY_NBYTES = 1 << 28
@@ -358,7 +362,9 @@ class Inflater:
         """The name inside the first gzip member."""
         self._read = read
         self._decoder: Decoder | None = None
-        self._pending = b""
+        self._input_buffer = b""
+        self._at = 0
+        self._feed = FIRST_NBYTES
         self._consumed = 0
 
     def readinto(self, buffer: Any) -> int:
@@ -378,9 +384,17 @@ class Inflater:
         return filled
 
     def _input(self) -> bytes:
-        data, self._pending = self._pending or self._read(INPUT_NBYTES), b""
-        self._consumed += len(data)
+        """The next bytes for the decoder: few at first, since it copies what it does not use."""
+        if self._at == len(self._input_buffer):
+            self._input_buffer, self._at = self._read(INPUT_NBYTES), 0
+        data = self._input_buffer[self._at : self._at + self._feed]
+        self._go(len(data))
+        self._feed = min(4 * self._feed, INPUT_NBYTES)
         return data
+
+    def _go(self, nbytes: int) -> None:
+        self._at += nbytes
+        self._consumed += nbytes
 
     def _next(self, limit: int) -> bytes:
         while not self.ended:
@@ -404,8 +418,7 @@ class Inflater:
                 self.stored_name = decoder.name
             if decoder.eof:
                 self.members += 1
-                self._pending = decoder.unused_data
-                self._consumed -= len(self._pending)
+                self._go(-len(decoder.unused_data))
                 self._decoder = None
             if piece:
                 self.nbytes += len(piece)
@@ -416,22 +429,23 @@ class Inflater:
         """Go to the next member; False at the end of the stream."""
         while True:
             if self.members:
-                stripped = self._pending.lstrip(b"\0")
-                self._consumed += len(self._pending) - len(stripped)
-                self._pending = stripped
-            if len(self._pending) >= 8:
+                begin = _NOT_ZERO.search(self._input_buffer, self._at)
+                self._go((begin.start() if begin else len(self._input_buffer)) - self._at)
+            if len(self._input_buffer) - self._at >= 8:
                 break
             more = self._read(INPUT_NBYTES)
             if not more:
                 break
-            self._pending += more
-        if not self._pending:
+            self._input_buffer, self._at = self._input_buffer[self._at :] + more, 0
+        start = self._input_buffer[self._at : self._at + 8]
+        if not start:
             self.ended = True
             return False
-        if not self.codec.begins(self._pending):
+        if not self.codec.begins(start):
             self._end(self._junk())
             return False
         self._decoder = self.codec.decoder()
+        self._feed = FIRST_NBYTES
         return True
 
     def _end(self, problem: Problem) -> None:
@@ -475,7 +489,7 @@ class Inflater:
         )
 
     def _junk(self) -> Problem:
-        count = len(self._pending)
+        count = len(self._input_buffer) - self._at
         while more := self._read(INPUT_NBYTES):
             count += len(more)
         return Problem(

@@ -28,7 +28,7 @@ from idxfile.errors import FormatError, IdxError, MissingExtraError, PairError, 
 from idxfile.formats import pictures
 from idxfile.formats.columns import Columns, Sliced
 from idxfile.formats.conversion import convert
-from idxfile.formats.pictures import column, shelves, writing
+from idxfile.formats.pictures import column, shelves, workers, writing
 from idxfile.formats.pictures.choices import ASKS, Choices
 from idxfile.formats.pictures.decoding import KINDS as FORMATS_OF_PILLOW
 from idxfile.formats.pictures.decoding import decode, pillow
@@ -1073,11 +1073,11 @@ def test_work_is_done_in_order_and_not_far_ahead() -> None:
             taken.append(number)
             yield number
 
-    results = column.in_order(lambda number: number * 2, jobs())
+    results = workers.in_order(lambda number: number * 2, jobs())
     for number, result in enumerate(results):
         assert result == number * 2
         assert len(taken) <= number + 2 + (os.cpu_count() or 1)
-    results = column.in_order(lambda number: 1 // (number - 5), range(100))
+    results = workers.in_order(lambda number: 1 // (number - 5), range(100))
     with pytest.raises(ZeroDivisionError):
         list(results)
 

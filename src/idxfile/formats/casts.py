@@ -21,17 +21,16 @@ _MOST_CLASSES = 1 << 16
 def smallest(blocks: Iterable[Array], types: Sequence[str]) -> str | None:
     """The smallest of some element types that holds every value of some blocks, or None.
 
-    Of two types of one size the one of the same kind as the values is taken.
+    Of two types of one size it is that of floats for floats, and the unsigned one for integers.
     """
     left = [np.dtype(name) for name in types]
-    kind = "u"
+    kinds = "buif"
     for block in blocks:
-        kind = block.dtype.kind
-        left = [dtype for dtype in left if first_lossy(block, dtype) is None]
+        kinds = "fuib" if block.dtype.kind == "f" else "buif" if block.dtype.kind == "b" else "uifb"
+        left = [dtype for dtype in left if _lossy(block, dtype) is None]
         if not left:
             return None
-    ranks = {"b": "bui", "u": "uif", "i": "iuf", "f": "fui"}[kind]
-    found: str = min(left, key=lambda dtype: (dtype.itemsize, ranks.find(dtype.kind))).name
+    found: str = min(left, key=lambda dtype: (dtype.itemsize, kinds.index(dtype.kind))).name
     return found
 
 
@@ -85,7 +84,7 @@ def as_type(column: Any, dtype: Any, types: Sequence[str]) -> Any:
 
 def _survived(block: Array, wanted: np.dtype[Any], start: int) -> Array:
     """A block as another type, every value the same; `start` is the number of its first item."""
-    lossy = first_lossy(block, wanted)
+    lossy = _lossy(block, wanted)
     if lossy is not None:
         index = (start + lossy[0], *lossy[1:]) if lossy else ()
         raise UnsupportedError(
@@ -96,6 +95,14 @@ def _survived(block: Array, wanted: np.dtype[Any], start: int) -> Array:
         )
     with np.errstate(all="ignore"):
         return block.astype(wanted)
+
+
+def _lossy(block: Array, dtype: np.dtype[Any]) -> tuple[int, ...] | None:
+    """The index of the first value that a type does not hold, or None."""
+    if dtype.kind != "b":
+        return first_lossy(block, dtype)
+    bad = np.argwhere((block != 0) & (block != 1))
+    return tuple(map(int, bad[0])) if len(bad) else None
 
 
 def scaled(column: Any, dtype: Any, scale: tuple[float, float]) -> View:

@@ -72,7 +72,9 @@ def read_header(file: Any, name: str) -> tuple[tuple[int, ...], bool, np.dtype[A
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
         else:  # 2.0 has longer headers, 3.0 names of fields in UTF-8
             shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    except (ValueError, EOFError, SyntaxError, UnicodeError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # the parser of literals raises whatever it stumbles over
         text = str(error).partition("\n")[0]
         raise FormatError(f"the .npy header cannot be read: {text}", file=name) from None
     if dtype.hasobject:

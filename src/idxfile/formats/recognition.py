@@ -43,8 +43,8 @@ def format_of_source(path: str) -> Format:
     if kind is None:  # the content says nothing; IDX says best what is wrong with it
         return named[0] if named else FORMATS["idx"]
     rows = [row for row in all_formats().values() if kind.name in row.signatures and row.reads]
-    if any(row.members for row in rows) or kind.name == "a zip archive":
-        rows = _by_members(rows, _archived(path))
+    if names := _archived(path) if any(row.members for row in rows) else []:
+        rows = _by_members(rows, names)
     chosen = next((row for row in named if row in rows), None) or next(iter(rows), None)
     if chosen is None:
         raise FormatError(
@@ -67,7 +67,7 @@ def format_of_target(path: str, *, point: bool = False) -> Format:
         UnsupportedError: when the name asks for none.
     """
     what = "points" if point else "writes"
-    rows = list(_by_suffix(path))
+    rows = [row for row in _by_suffix(path) if row.folder or not path.endswith("/")]
     row = next((row for row in rows if getattr(row, what)), next(iter(rows), None))
     if row is not None:
         return row

@@ -29,6 +29,7 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
         IsADirectoryError: for a folder where a file is to be written.
         NotADirectoryError: for a file where a folder is to be written.
     """
+    target = target.rstrip("/") or "/"
     if os.path.isdir(target):
         if kind == "file":
             raise IsADirectoryError(errno.EISDIR, "Is a folder, and no file", target)

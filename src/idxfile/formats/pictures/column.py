@@ -2,61 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...array import DEFAULT_BLOCK_NBYTES, IdxArray, open
 from ...elements import Array
-from ...errors import FormatError, UnsupportedError, printable
+from ...errors import FormatError
 from ...writer import create
 from .choices import Choices
 from .decoding import decode
 from .places import Place
+from .workers import Decoded, Files, Task, Workers, in_order
 
-__all__ = ["Pictures", "in_order", "spooled"]
-
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+__all__ = ["Pictures", "spooled"]
 
 _CHUNK_NBYTES = 1 << 20
 """What one core decodes at a time, if it is not a single picture."""
 
-
-def in_order(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
-    """`work(job)` for every job, on all cores; results in order, no more in memory than cores.
-
-    Threads, because decoders and zlib let others run meanwhile; processes were measured too, and
-    lost what they won by carrying pictures from one to the other.
-    """
-    cores = os.cpu_count() or 1
-    pending: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(cores)
-    try:
-        for job in jobs:
-            pending.append(pool.submit(work, job))
-            if len(pending) > cores:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-class Decoded(NamedTuple):
-    """Some pictures, and what became of each file."""
-
-    pixels: Array
-    """The pictures that could be read."""
-    errors: list[Exception | None]
-    """For each file, why it could not."""
+_SMALL_NBYTES = 1 << 14
+_MANY = 1 << 14
+"""So many pictures, so small, are worth the start of other processes."""
 
 
 class Pictures:
@@ -68,7 +39,6 @@ class Pictures:
         place: where the files are.
         files: their names, in order.
         choices: what is made of them.
-        skip: whether pictures are left out that cannot be read (see `spooled`).
 
     Raises:
         FormatError, UnsupportedError: when the first picture cannot be read.
@@ -77,83 +47,65 @@ class Pictures:
     def __init__(self, place: Place, files: list[str], choices: Choices) -> None:
         self._place = place
         self._files = files
-        self._choices = choices
+        self._task = self._of_first(choices)
         self.dtype: np.dtype[Any] = np.dtype(choices.dtype)
-        self._model, item_shape = self._first()
-        self.shape: tuple[int, ...] = (len(files), *item_shape)
+        self.shape: tuple[int, ...] = (len(files), *self._task.shape)
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, key: slice) -> Array:
         """Some items, as a fresh array."""
-        blocks = list(self._decoded(self._files[key], _CHUNK_NBYTES))
-        return np.concatenate([np.empty((0, *self.shape[1:]), self.dtype), *blocks])
+        parts = [part.pixels for part in self._decoded(self._files[key], _CHUNK_NBYTES)]
+        return np.concatenate([np.empty((0, *self.shape[1:]), self.dtype), *parts])
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, as fresh arrays of `block_nbytes` at most, or one item."""
-        return self._decoded(self._files, min(block_nbytes, _CHUNK_NBYTES))
+        for part in self._decoded(self._files, min(block_nbytes, _CHUNK_NBYTES)):
+            yield part.pixels
 
     def readable(self) -> Iterator[Decoded]:
         """All items in order, without those that cannot be read."""
-        return in_order(partial(self._chunk, skip=True), self._parts(self._files, _CHUNK_NBYTES))
+        return self._decoded(self._files, _CHUNK_NBYTES, skip=True)
 
-    def _decoded(self, files: list[str], chunk_nbytes: int) -> Iterator[Array]:
-        for part in in_order(self._chunk, self._parts(files, chunk_nbytes)):
-            yield part.pixels
-
-    def _parts(self, files: list[str], chunk_nbytes: int) -> Iterator[list[str]]:
+    def _decoded(
+        self, files: list[str], chunk_nbytes: int, *, skip: bool = False
+    ) -> Iterator[Decoded]:
+        task = replace(self._task, skip=skip)
         item_nbytes = math.prod(self.shape[1:]) * self.dtype.itemsize
         step = max(1, chunk_nbytes // item_nbytes)
-        return (files[low : low + step] for low in range(0, len(files), step))
+        with contextlib.ExitStack() as stack:
+            decode_files = task.decode
+            if item_nbytes <= _SMALL_NBYTES and len(files) >= _MANY and Workers.possible():
+                workers = Workers(task)
+                stack.callback(workers.close)
+                decode_files = workers.decode
+            parts = (files[low : low + step] for low in range(0, len(files), step))
+            yield from in_order(lambda part: decode_files(self._read(part)), parts)
 
-    def _chunk(self, files: list[str], skip: bool = False) -> Decoded:
-        pixels = np.empty((len(files), *self.shape[1:]), self.dtype)
-        errors: list[Exception | None] = []
-        count = 0
+    def _read(self, files: list[str]) -> Files:
+        contents: Files = []
         for file in files:
             try:
-                picture = self._decode(file)
+                content: bytes | Exception = self._place.read(file)
             except (FormatError, OSError) as error:
-                if not skip:
-                    raise
-                errors.append(error)
-                continue
-            if picture.shape != self.shape[1:]:
-                raise self._misfit(file, picture.shape)
-            pixels[count] = picture
-            errors.append(None)
-            count += 1
-        return Decoded(pixels[:count], errors)
+                content = error
+            contents.append((self._place.called(file), content))
+        return contents
 
-    def _decode(self, file: str) -> Array:
-        return decode(self._place.read(file), self._place.called(file), self._choices)
-
-    def _first(self) -> tuple[str, tuple[int, ...]]:
-        """The picture that says the size, and the shape of an item."""
+    def _of_first(self, choices: Choices) -> Task:
+        """The task, with the size that the first picture says."""
         for file in self._files:
+            name = self._place.called(file)
             try:
-                return file, self._decode(file).shape
+                picture = decode(self._place.read(file), name, choices)
             except (FormatError, OSError):
-                if not self._choices.skip_bad:
+                if not choices.skip_bad:
                     raise
+            else:
+                return Task(choices, picture.shape, name)
         count = f"{len(self._files):,}"
         raise FormatError(f"none of {count} pictures can be read", file=self._place.name)
-
-    def _misfit(self, file: str, shape: tuple[int, ...]) -> UnsupportedError:
-        first = self.shape[1:]
-        return UnsupportedError(
-            f"{_size(shape)} (columns × rows), and {_size(first)} in "
-            f"{printable(self._place.called(self._model))}",
-            file=self._place.called(file),
-            found=shape,
-            expected=first,
-            hint=f"resize={first[1]}x{first[0]}, crop= or pad= make all pictures one size",
-        )
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return f"{shape[1]:,} × {shape[0]:,} pixels"
 
 
 class Spooled(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -56,6 +57,21 @@ def pillow() -> Any:
         ) from error
 
 
+def get_limits() -> tuple[Any, ...] | None:
+    """What Pillow was told about pictures that are too large or cut, if it was loaded at all."""
+    image, files = sys.modules.get("PIL.Image"), sys.modules.get("PIL.ImageFile")
+    if image is None or files is None:
+        return None
+    return image.MAX_IMAGE_PIXELS, files.LOAD_TRUNCATED_IMAGES
+
+
+def set_limits(limits: tuple[Any, ...] | None) -> None:
+    """Tell Pillow the same in another process."""
+    if limits is not None:
+        pillow().MAX_IMAGE_PIXELS = limits[0]
+        import_module("PIL.ImageFile").__dict__["LOAD_TRUNCATED_IMAGES"] = limits[1]
+
+
 def decode(data: bytes, name: str, choices: Choices) -> Array:
     """The pixels of a picture file.
 
@@ -96,7 +112,7 @@ def _decode_plain(data: bytes, choices: Choices) -> Array | None:
         image = pillow().frombytes(mode, (columns, rows), picture.stream, "zip", mode, 0)
     except (ValueError, OSError):  # Pillow says it better, from the whole file
         return None
-    return np.asarray(image)
+    return np.frombuffer(image.tobytes(), np.uint8).reshape(picture.shape)
 
 
 def _decode_any(data: bytes, name: str, choices: Choices) -> Array:

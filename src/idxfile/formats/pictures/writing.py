@@ -19,9 +19,9 @@ from ... import png
 from ...elements import Array
 from ...errors import UnsupportedError
 from ..columns import Columns
-from .column import in_order
 from .labels import Classes, folder_name
 from .shelves import open_shelf
+from .workers import in_order
 
 __all__ = ["encoded", "pictures_and_labels", "values", "write_columns"]
 
