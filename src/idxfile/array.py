@@ -32,6 +32,9 @@ Recipe = tuple[Any, dict[str, Any], FileIdentity | None]
 """What it takes to open a file again: place or data, options of `open`, what the file was."""
 
 DEFAULT_BLOCK_NBYTES = 1 << 23
+TAKE_NBYTES = 1 << 18
+"""A batch is turned in pieces of this size, which are in the cache still."""
+
 GAP_NBYTES = 1 << 13
 """Up to here it is faster to read over unwanted bytes than to ask twice."""
 
@@ -185,23 +188,23 @@ class IdxArray:
             IndexError: for an item that is not there.
         """
         wanted, count, stored = np.asarray(items), len(self), self._whole()
-        if stored is not None and out is None and wanted.dtype == np.intp and wanted.ndim:
+        if self._direct is not None and out is None and wanted.dtype == np.intp and wanted.ndim:
             # NumPy judges the numbers while it gathers, if it makes the result itself.
-            fresh = np.take(stored, wanted, axis=0).view(self.dtype)
-            turn(fresh, stored.dtype)
-            return fresh
+            return self._direct.take(wanted, 0)
         wanted = in_bounds(wanted, count)
-        shape = (*wanted.shape, *self._header.item_shape)
+        item_shape = self._header.item_shape
+        shape = wanted.shape + item_shape
         target = np.empty(shape, self.dtype) if out is None else self._checked_out(out, shape)
-        if stored is not None:
-            # Bytes are gathered as they lie, then turned while they are in the cache.
-            np.take(stored, wanted, axis=0, out=target.view(stored.dtype), mode="clip")
-            turn(target, stored.dtype)
-        else:
+        if stored is None:
             unique, inverse = np.unique(wanted, return_inverse=True)
-            np.take(
-                self._gather(unique), inverse.reshape(wanted.shape), axis=0, out=target, mode="clip"
-            )
+            self._gather(unique).take(inverse.reshape(wanted.shape), 0, target, "clip")
+        elif stored.dtype == self.dtype:
+            stored.take(wanted, 0, target, "clip")
+        else:
+            numbers, places = wanted.reshape(-1), target.reshape(wanted.size, *item_shape)
+            step = max(1, TAKE_NBYTES // max(1, self._header.item_nbytes))
+            for low in range(0, wanted.size, step):
+                places[low : low + step] = stored.take(numbers[low : low + step], 0, None, "clip")
         return target
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
@@ -556,7 +559,7 @@ def open(
             raise ValueError(f'{source.name} is {kind}: mode="r+" needs a raw local file')
         if mode == "r+" and header.dialect != "idx":
             raise UnsupportedError("a Lush matrix is read, and never written", file=source.name)
-        recipe = _recipe(file, options)
+        recipe = _recipe(file, options, source)
         return IdxArray(source, header, mode=mode, problems=problems, recipe=recipe)
     except BaseException:
         source.close()
@@ -593,10 +596,13 @@ def _check_handling(problems: Handling) -> None:
         raise ValueError('problems must be "raise", "warn" or "ignore"')
 
 
-def _recipe(file: Any, options: dict[str, Any]) -> Recipe | None:
+def _recipe(file: Any, options: dict[str, Any], source: Any) -> Recipe | None:
     if isinstance(file, (str, os.PathLike)):
-        path = os.path.join(os.getcwd(), os.fsdecode(file))
-        return path, options, FileIdentity.of(os.stat(path))
+        path = os.fsdecode(file)
+        if not os.path.isabs(path):
+            path = os.path.join(os.getcwd(), path)
+        identity = getattr(source, "identity", None)  # of the very file that was opened
+        return path, options, identity or FileIdentity.of(os.stat(path))
     return None if hasattr(file, "read") else (file, options, None)
 
 

@@ -19,6 +19,8 @@ __all__: list[str] = []
 Scale = Literal["unit"] | tuple[float, float] | None
 Shuffle = bool | Literal["blocks"]
 
+PIECE = 1 << 18
+"""Elements that are scaled at once."""
 RUN_NBYTES = 1 << 22
 """What is read in one piece under `shuffle="blocks"`: 4 MiB."""
 POOL_NBYTES = 1 << 26
@@ -80,17 +82,13 @@ class Scaling:
         if self._factor is None:
             np.copyto(out, block, casting="unsafe" if out.dtype.kind == "f" else "safe")
             return
-        # In pieces of the cache's size, so that the second step finds what the first one wrote.
+        # Widened, then scaled in place, in pieces that are in the cache still: one step that does
+        # both goes through a buffer of NumPy's and takes half as long again.
         source, target = block.reshape(-1), out.reshape(-1)
-        for start in range(0, source.size, 1 << 16):
-            piece = target[start : start + (1 << 16)]
-            np.multiply(
-                source[start : start + (1 << 16)],
-                self._factor,
-                out=piece,
-                dtype=self.dtype,
-                casting="unsafe",
-            )
+        for start in range(0, source.size, PIECE):
+            piece = target[start : start + PIECE]
+            np.copyto(piece, source[start : start + PIECE], casting="unsafe")
+            np.multiply(piece, self._factor, out=piece)
             if self._shift is not None:
                 np.add(piece, self._shift, out=piece)
 

@@ -26,8 +26,8 @@ from .problems import Problem
 
 __all__ = ["CODECS", "Codec", "Inflater"]
 
-CHUNK_NBYTES = 1 << 18
-"""How much is inflated at once: it stays in the processor's second cache."""
+CHUNK_NBYTES = 1 << 20
+"""How much is inflated at once."""
 
 INPUT_NBYTES = 1 << 18
 FIRST_NBYTES = 1 << 12

@@ -24,6 +24,9 @@ BLOCK_NBYTES = 1 << 20
 """Byte order is turned, and values are checked, in blocks of this size."""
 
 _PARALLEL_NBYTES = 1 << 23
+_PART_NBYTES = 1 << 23
+"""Readers take parts of this size as they come, so that none waits for a slower one."""
+
 _READERS = min(4, os.cpu_count() or 1)
 
 Cast = Literal["safe"] | None
@@ -63,7 +66,7 @@ def read_elements(source: Source, start: int, target: Array, stored: np.dtype[An
     if readers == 1:
         _read_part(source, start, flat, stored)
         return
-    bounds = [flat.size * n // readers for n in range(readers + 1)]
+    bounds = [*range(0, flat.size, _PART_NBYTES // stored.itemsize), flat.size]
     with ThreadPoolExecutor(readers) as pool:
         parts = [
             pool.submit(_read_part, source, start + low * stored.itemsize, flat[low:high], stored)

@@ -155,6 +155,10 @@ def in_bounds(numbers: Array, count: int) -> Array:
     """
     if numbers.size and numbers.dtype.kind not in "iu":
         raise IndexError(f"item numbers must be integers, not {numbers.dtype}")
+    if numbers.dtype == np.intp and numbers.size:
+        unsigned = numbers.view(np.uintp)  # in which negative numbers are beyond every count
+        if unsigned.item(unsigned.argmax()) < count:
+            return numbers
     outside = (numbers < -count) | (numbers >= count)
     if outside.any():
         raise IndexError(

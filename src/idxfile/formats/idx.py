@@ -12,8 +12,8 @@ import numpy as np
 
 from ..array import IdxArray
 from ..array import open as open_array
-from ..codecs import codec_of_name
 from ..classes import read_classes, write_classes
+from ..codecs import codec_of_name
 from ..dataset import Dataset
 from ..elements import Array, as_bytes, stored_pieces
 from ..header import Header, examine
@@ -43,7 +43,7 @@ def read_columns(
         split: train, test …, where there are several.
         name: words of the files' names, likewise.
     """
-    if os.path.isdir(path) or zipfile.is_zipfile(path):
+    if os.path.isdir(path) or _is_zip(path):
         return _pair(open_dataset(path, split=split, name=name))
     named = file_name(path)
     partner = None
@@ -57,6 +57,11 @@ def read_columns(
         split=split_of(named.shared) if named else None,
         close=array.close,
     )
+
+
+def _is_zip(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04" and zipfile.is_zipfile(path)
 
 
 def _pair(ds: Dataset, folder: str | None = None, split: str | None = None) -> Columns:

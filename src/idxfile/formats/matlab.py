@@ -211,8 +211,7 @@ def _cell(name: str, texts: Sequence[str]) -> bytes:
     cells = b"".join(
         _element(
             _MATRIX,
-            _matrix_head(_CHAR, (1 if text else 0, len(text)), "")
-            + _element(_UTF8, text.encode()),
+            _matrix_head(_CHAR, (1 if text else 0, len(text)), "") + _element(_UTF8, text.encode()),
         )
         for text in texts
     )

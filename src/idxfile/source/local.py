@@ -98,9 +98,11 @@ class LocalFile:
 
     def read_at(self, start: int, stop: int) -> bytes:
         """The bytes from `start` to `stop`; fewer only at the end of the file."""
-        buffer = bytearray(max(0, min(stop, self.size) - start))
-        count = read_exactly(self._open(), buffer, start)
-        return bytes(memoryview(buffer)[:count])
+        stop = min(stop, self.size)
+        data = os.pread(self._open(), max(0, stop - start), start)
+        if data and len(data) < stop - start:  # beyond 2 GiB, and where a signal came between
+            data += self.read_at(start + len(data), stop)
+        return data
 
     def readinto_at(self, start: int, buffer: Any) -> int:
         """Fill `buffer` from byte `start` on; fewer only at the end of the file."""
