@@ -11,6 +11,7 @@ import numpy as np
 from ..elements import Array, first_lossy
 from ..errors import UnsupportedError
 from .columns import Streamed, View
+from .pictures.labels import natural
 from .row import NUMBERS
 
 __all__: list[str] = []
@@ -180,7 +181,7 @@ def numbered(column: Any, classes: Sequence[str | None] | None) -> tuple[View, t
             raise UnsupportedError(f"over {_MOST_CLASSES:,} different texts are no class names")
     names = tuple(str(name) for name in classes or ())
     if not found <= set(names):
-        names = tuple(sorted(found, key=_natural))
+        names = tuple(sorted(found, key=natural))
     numbers = {name: number for number, name in enumerate(names)}
     dtype = np.dtype("uint8" if len(names) <= 256 else "int32")
 
@@ -188,11 +189,3 @@ def numbered(column: Any, classes: Sequence[str | None] | None) -> tuple[View, t
         return np.array([numbers[name] for name in block.tolist()], dtype).reshape(block.shape)
 
     return View(column, change=change, dtype=dtype), names
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _parts(text)]
-
-
-def _parts(text: str) -> Iterator[str]:
-    return (part for part in re.split(r"(\d+)", text) if part)
