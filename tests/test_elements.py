@@ -215,7 +215,7 @@ REFUSED = [
     (np.array([1.0]), "uint8", None, ["an IDX file of uint8 cannot hold float64", "uint8 would"]),
     (np.array([1.5]), "uint8", None, ["float64 would hold every value, uint8 would not"]),
     (np.array([[0, 7], [300, 9]]), "uint8", "safe", ["300 at index (1, 0)", "int16 would hold"]),
-    (np.array(300), "uint8", "safe", ["300 at index () does not survive as uint8"]),
+    (np.array(300), "uint8", "safe", ["300 does not survive as uint8"]),
     (np.array([0.1]), "float32", "safe", ["0.1 at index (0) does not survive as float32"]),
     (np.array([1]), "int64", "safe", ["IDX has no element type int64"]),
     (np.ma.array([1, 2], "uint8", mask=[0, 1]), None, None, ["cannot hold masked values"]),

@@ -70,7 +70,7 @@ def test_all_bytes_in_order(file_of: Callable[[bytes], Any]) -> None:
     source = open_source(file_of(NOISE))
     header_prefix(source)
     found = [bytes(piece) for piece in pieces(source, 700)]
-    assert [len(piece) for piece in found] == [700] * 7 + [100]
+    assert all(0 < len(piece) <= 700 for piece in found)
     assert b"".join(found) == NOISE
     source.close()
 
@@ -416,9 +416,7 @@ def test_the_bytes_in_order_are_not_disturbed_by_the_first_look() -> None:
         header_prefix(source)
         stream = InOrder(source)
         assert stream.read(3) == NOISE[:3]
-        assert stream.read(2000) == NOISE[3:2003]
-        assert stream.read(9000) == NOISE[2003:]
-        assert stream.read(1) == b""
+        assert b"".join(iter(lambda: stream.read(900), b"")) == NOISE[3:]  # noqa: B023
 
 
 # Memory

@@ -376,7 +376,7 @@ class Inflater:
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
-            piece = self._next(min(CHUNK_NBYTES, len(view) - filled))
+            piece = self.read(min(CHUNK_NBYTES, len(view) - filled))
             if not piece:
                 break
             view[filled : filled + len(piece)] = piece
@@ -396,7 +396,8 @@ class Inflater:
         self._at += nbytes
         self._consumed += nbytes
 
-    def _next(self, limit: int) -> bytes:
+    def read(self, limit: int) -> bytes:
+        """The next inflated bytes, at least one and at most `limit`; b"" at the end."""
         while not self.ended:
             if self._decoder is None and not self._begin_member():
                 break

@@ -1,7 +1,11 @@
-"""Images with their labels, as one thing that stays aligned through every operation."""
+"""Images with their labels, as one thing that stays aligned through every operation.
+
+One file of over 400 lines: it is one class, and what keeps it aligned is kept together.
+"""
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +18,7 @@ from .classes import write_classes
 from .elements import Array, smallest_type
 from .errors import PairError
 from .items import Items
-from .names import pair_names
+from .names import pair_names, refuse_rivals
 from .summary import Stats, stats
 from .writer import create, write
 
@@ -100,6 +104,16 @@ class Dataset:
     def __len__(self) -> int:
         return len(self._table)
 
+    def close(self) -> None:
+        """Drop the files of the images, also for data sets that were chosen from this one."""
+        self._images.close()
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         parts = " ".join(part for part in (self.name, self.split) if part)
         kinds = f", {len(self.classes)} classes" if self.classes else ""
@@ -178,9 +192,11 @@ class Dataset:
             where: called with blocks `(images, labels)`; gives a mask of each.
 
         Raises:
-            KeyError: for a class name that is not known.
+            ValueError: for a class name that is not known, or a limit below 0.
             IndexError: for items that are not there.
         """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit is 0 or more, not {limit}")
         positions = np.arange(len(self))
         if items is not None:
             positions = np.atleast_1d(positions[items])
@@ -208,13 +224,14 @@ class Dataset:
             A data set for each fraction, its items in random order. Sizes are rounded so that
             they add up.
         """
-        if not fractions or min(fractions) < 0 or sum(fractions) > 1 + 1e-9:
+        fractions = np.atleast_1d(np.asarray(fractions, np.float64)).tolist()
+        if not (fractions and all(f >= 0 for f in fractions) and sum(fractions) <= 1 + 1e-9):
             raise ValueError(f"fractions are 0 or more and together at most 1, not {fractions}")
         random = generator(seed)
         groups = [np.arange(len(self))]
         if stratify:
             groups = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
-        parts: list[list[Array]] = [[] for _ in fractions]
+        parts: list[list[Array]] = [[np.arange(0)] for _ in fractions]
         for group in groups:
             order = random.permutation(group)
             bounds = np.round(np.cumsum([0.0, *fractions]) * len(group)).astype(int)
@@ -299,6 +316,9 @@ class Dataset:
         The names are MNIST's: `train-images-idx3-ubyte` and `train-labels-idx1-ubyte`, after the
         split, with the codec's suffix. Class names go to `classes.txt`, a line for each label.
 
+        A pair of the same names that is there is replaced; another pair of the same split is not
+        touched, and would stand beside the new one, so that the folder is refused.
+
         Args:
             folder: made if need be.
             codec: gz, bz2, xz, zst, or None for raw.
@@ -306,9 +326,13 @@ class Dataset:
 
         Returns:
             The paths of images and labels.
+
+        Raises:
+            PairError: for a folder with another pair of this split.
         """
         os.makedirs(folder, exist_ok=True)
         images_name, labels_name = self.saved_names(folder, codec=codec)
+        refuse_rivals(images_name, labels_name)
         table = self._saved_table()
         writer = create(
             images_name,
@@ -386,7 +410,11 @@ class Dataset:
     def _class_numbers(self, labels: Any) -> list[int]:
         wanted = [labels] if isinstance(labels, (str, int, np.integer)) else list(labels)
         names = {name: number for number, name in enumerate(self.classes or ()) if name is not None}
-        return [names[label] if isinstance(label, str) else int(label) for label in wanted]
+        for label in wanted:
+            if isinstance(label, str) and label not in names:
+                known = f"; there are {', '.join(names)}" if names else ", for no names are known"
+                raise ValueError(f"no class is called {label!r}{known}")
+        return [names[n] if isinstance(n, str) else operator.index(n) for n in wanted]
 
     def _where(self, positions: Array, where: Callable[[Array, Array], Any]) -> Array:
         step = max(1, (1 << 23) // max(1, self._images.item_nbytes))

@@ -7,7 +7,7 @@ speed of memory; turning in place is six times slower. Casts keep every value or
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal, cast
@@ -205,12 +205,12 @@ def exactly(array: Array, dtype: np.dtype[Any]) -> Array:
     """
     lossy = first_lossy(array, dtype)
     if lossy is not None:
-        where = ", ".join(map(str, lossy))
+        where = f" at index ({', '.join(map(str, lossy))})" if lossy else ""
         raise UnsupportedError(
-            f"{array[lossy]} at index ({where}) does not survive as {dtype.name}",
+            f"{array[lossy]}{where} does not survive as {dtype.name}",
             found=array[lossy].item(),
             expected=dtype.name,
-            hint=_advice(array, None),
+            hint=_advice(array, dtype.name),
         )
     with np.errstate(all="ignore"):
         return array.astype(dtype)
@@ -247,33 +247,6 @@ def smallest_type(array: Array) -> str | None:
         if limits.min <= low and high <= limits.max:
             return name
     return None
-
-
-def range_type(blocks: Iterable[Array]) -> str | None:
-    """The smallest IDX type that holds every value of some blocks, or None.
-
-    Whole numbers stay integers; floats stay floats.
-    """
-    names: list[str] = []
-    low: int | None = None
-    high: int | None = None
-    for block in blocks:
-        if block.dtype.kind not in "biuf":
-            return None
-        if block.dtype.kind == "f":
-            fits = (n for n in _FLOATS if first_lossy(block, np.dtype(n)) is None)
-            name = next(fits, None)
-            if name is None:
-                return None
-            names.append(name)
-        elif block.size:
-            low = int(block.min()) if low is None else min(low, int(block.min()))
-            high = int(block.max()) if high is None else max(high, int(block.max()))
-    if names:
-        return max(names, key=lambda name: np.dtype(name).itemsize)
-    if low is None or high is None:
-        return "uint8"
-    return smallest_type(np.array([low, high]))
 
 
 def first_lossy(array: Array, dtype: np.dtype[Any]) -> tuple[int, ...] | None:

@@ -87,6 +87,12 @@ class Items:
     def __repr__(self) -> str:
         return f"<Items: {self.dtype} {' × '.join(map(str, self.shape))}>"
 
+    def close(self) -> None:
+        """Drop the files that these items lie in."""
+        for source in self._sources:
+            if isinstance(source, IdxArray):
+                source.close()
+
     def choose(self, positions: Any) -> Items:
         """A view of some of these items, by their positions here."""
         chosen = in_bounds(np.asarray(positions), len(self))

@@ -140,6 +140,30 @@ def pair_names(
     )
 
 
+def refuse_rivals(images: str, labels: str) -> None:
+    """Make sure that a pair will be the only one of its split in its folder.
+
+    Raises:
+        PairError: when a file there has a role in the same split and is none of the two: a reader
+            could not tell the pairs apart.
+    """
+    folder = os.path.dirname(images) or os.curdir
+    mine = file_name(images)
+    for name in sorted(os.listdir(folder)):
+        other = file_name(name)
+        if mine is None or other is None or name in map(os.path.basename, (images, labels)):
+            continue
+        split = split_of(mine.shared)
+        if other.shared == mine.shared or (split and split_of(other.shared) == split):
+            raise PairError(
+                f"{printable(name)} is there and belongs to {split or 'a pair of this name'}, too: "
+                "nobody could tell the pairs apart",
+                file=folder,
+                found=name,
+                hint="save into another folder",
+            )
+
+
 _NAMED_SHAPE = re.compile(r"idx(\d{1,3})[-_.]([a-z]+\d*)", re.IGNORECASE)
 
 

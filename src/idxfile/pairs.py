@@ -125,7 +125,10 @@ def _choose(
     if len(fitting) > 1:
         found = ", ".join(sorted(shared.replace("*", "images") for shared in fitting))
         splits = sorted({str(split_of(shared)) for shared in fitting})
-        hint = f"split= one of {', '.join(splits)}" if len(splits) > 1 else "name= words of one"
+        if len(splits) > 1:
+            hint = f"choose with split= (--split): one of {', '.join(splits)}"
+        else:
+            hint = "choose with name= (--name): words of one of the names"
         raise PairError(f"several pairs: {found}", file=place, found=fitting, hint=hint)
     group = pairs[fitting[0]]
     images, labels = (_only(place, role, group[role]) for role in ("images", "labels"))
@@ -140,7 +143,8 @@ def _choose(
 
 
 def _fits(shared: str, split: str | None, name: str | None) -> bool:
-    return (split is None or split_of(shared) == split or split.lower() in shared) and (
+    wanted = None if split is None else split.lower()
+    return (wanted is None or split_of(shared) == wanted or wanted in shared) and (
         name is None or all(word in shared for word in name.lower().split())
     )
 
@@ -194,7 +198,7 @@ def _open_with_partner(path: str, mode: Mode) -> Dataset:
         raise PairError(
             "the name says neither images nor labels",
             file=path,
-            hint="give both files: open_dataset((images, labels))",
+            hint="give both files: open_dataset((images, labels)), or --labels-file",
         )
     other: Role = "labels" if mine.role == "images" else "images"
     partners = [c for c in beside if file_name(c.name) == (other, mine.shared)]

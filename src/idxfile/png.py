@@ -15,25 +15,27 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .elements import Array
 
-__all__ = ["Plain", "encode", "is_whole", "lines", "plain", "unfiltered"]
+__all__ = ["Plain", "encode", "encode_all", "is_whole", "plain", "together"]
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB = 0, 2
-_UNFILTERED, _LEFT, _UP = 0, 1, 2
-"""Filters of rows: what was subtracted from each byte; there are two more."""
-
+_UNFILTERED = 0
+_FILTERS = bytes(range(5))
 _LEVEL = 6
 """Of zlib: level 9 makes sheets 5 % smaller and takes seven times as long."""
 
-_HEADER = struct.Struct(">I4sIIBBBBB")
-_CHUNK = struct.Struct(">I4s")
+_BEGIN = SIGNATURE + b"\0\0\0\rIHDR"
+_HEADER = struct.Struct(">IIBBBBB")
+_LEAST_NBYTES = 57
+"""Signature, and three chunks of 13, 0 and 0 bytes."""
+
 _TELLING_NOTHING = {b"pHYs", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"tIME", b"bKGD", b"hIST"}
 """Chunks that change no pixel: no palette, no transparency, no turn, no second frame."""
 
@@ -47,6 +49,9 @@ _PASSES = (
 """Of interlaced files: the first column and row of each pass, and the steps to the next."""
 
 _PIECE_NBYTES = 1 << 18
+_SAFE_NBYTES = 1 << 16
+"""So much becomes 67 MB at most, which is what zlib can do."""
+
 _MAX_PIXELS = 1 << 24
 """Larger pictures are left to others, who know what a decompression bomb is."""
 
@@ -65,20 +70,27 @@ def encode(pixels: Array, *, level: int = _LEVEL) -> bytes:
         >>> encode(np.zeros((2, 3), np.uint8))[:8]
         b'\x89PNG\r\n\x1a\n'
     """
-    if not pixels.size:
-        raise ValueError(f"a PNG needs at least one pixel, not shape {pixels.shape}")
-    rows, columns = pixels.shape[:2]
-    flat = pixels.reshape(rows, -1)
-    lines = np.empty((rows, 1 + flat.shape[1]), np.uint8)
-    lines[:, 0] = _UNFILTERED
-    lines[:, 1:] = flat
-    colour = _GREY if pixels.ndim == 2 else _RGB
-    return (
-        SIGNATURE
-        + _chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, colour, 0, 0, 0))
-        + _chunk(b"IDAT", zlib.compress(lines.data, level))
-        + _chunk(b"IEND", b"")
-    )
+    return encode_all(pixels[None], level=level)[0]
+
+
+def encode_all(pictures: Array, *, level: int = _LEVEL) -> list[bytes]:
+    """The PNG files of pictures of one shape, uint8 `(pictures, rows, columns[, 3])`.
+
+    Raises:
+        ValueError: for pictures without pixels.
+    """
+    count, rows, columns, *rgb = pictures.shape
+    if not rows * columns:
+        raise ValueError(f"a PNG needs at least one pixel, not shape {pictures.shape[1:]}")
+    lines = np.empty((count, rows, 1 + math.prod(pictures.shape[2:])), np.uint8)
+    lines[..., 0] = _UNFILTERED
+    lines[..., 1:] = pictures.reshape(count, rows, -1)
+    header = _HEADER.pack(columns, rows, 8, _RGB if rgb else _GREY, 0, 0, 0)
+    begin, end = SIGNATURE + _chunk(b"IHDR", header), _chunk(b"IEND", b"")
+    return [
+        b"".join((begin, _chunk(b"IDAT", zlib.compress(picture.data, level)), end))
+        for picture in lines
+    ]
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:
@@ -86,20 +98,20 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 class Plain(NamedTuple):
-    """A PNG of 8-bit grey or RGB that is not interlaced and holds nothing but pixels."""
+    """The rows of a PNG of 8-bit grey or RGB that is not interlaced and holds nothing else."""
 
     shape: tuple[int, ...]
     """`(rows, columns)` or `(rows, columns, 3)`."""
-    stream: bytes
-    """The rows, each behind its filter, compressed by zlib."""
+    lines: bytes
+    """The rows, each behind the number of its filter."""
 
 
 def plain(data: bytes) -> Plain | None:
     """Take a PNG file apart, or None where it is not of the plainest kind, or damaged."""
-    if not data.startswith(SIGNATURE) or len(data) < 45:
+    if len(data) < _LEAST_NBYTES or not data.startswith(_BEGIN):
         return None
-    length, name, columns, rows, depth, colour, *methods = _HEADER.unpack_from(data, 8)
-    if (length, name, depth, methods) != (13, b"IHDR", 8, [0, 0, 0]) or colour not in (_GREY, _RGB):
+    columns, rows, depth, colour, *methods = _HEADER.unpack_from(data, len(_BEGIN))
+    if depth != 8 or colour not in (_GREY, _RGB) or methods != [0, 0, 0]:
         return None
     if not 0 < rows * columns <= _MAX_PIXELS:
         return None
@@ -108,56 +120,59 @@ def plain(data: bytes) -> Plain | None:
         if name == b"IDAT":
             stream += body
         elif name == b"IEND":
-            return Plain((rows, columns) if colour == _GREY else (rows, columns, 3), stream)
+            break
         elif name != b"IHDR" and name not in _TELLING_NOTHING:
             return None
-    return None
+    else:
+        return None
+    shape = (rows, columns) if colour == _GREY else (rows, columns, 3)
+    width = 1 + math.prod(shape[1:])
+    lines = _inflated(stream, rows * width)
+    if lines is None or lines[::width].strip(_FILTERS):
+        return None
+    return Plain(shape, lines)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Name and data of each chunk whose CRC is right, up to the first whose is not."""
-    at = len(SIGNATURE)
-    while at + 12 <= len(data):
-        length, name = _CHUNK.unpack_from(data, at)
-        end = at + 8 + length
-        if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+    at, last = len(SIGNATURE), len(data) - 12
+    while at <= last:
+        end = at + 8 + int.from_bytes(data[at : at + 4], "big")
+        body = data[at + 4 : end]
+        if zlib.crc32(body) != int.from_bytes(data[end : end + 4], "big"):
             return
-        yield name, data[at + 8 : end]
+        yield body[:4], body[4:]
         at = end + 4
 
 
-def lines(picture: Plain) -> Array | None:
-    """The rows, each behind its filter, as fresh bytes; None where they are damaged."""
-    rows, *rest = picture.shape
-    width = 1 + math.prod(rest)
-    decoder = zlib.decompressobj()
+def _inflated(stream: bytes, nbytes: int) -> bytes | None:
+    """The bytes of a zlib stream, or None where they are damaged, or not so many."""
     try:
-        data = decoder.decompress(picture.stream, rows * width + 1)
+        if len(stream) <= _SAFE_NBYTES:
+            data = zlib.decompress(stream, bufsize=nbytes)
+        else:
+            data = zlib.decompressobj().decompress(stream, nbytes + 1)
     except zlib.error:
         return None
-    if len(data) != rows * width or not decoder.eof:
-        return None
-    return np.frombuffer(bytearray(data), np.uint8).reshape(rows, width)
+    return data if len(data) == nbytes else None
 
 
-def unfiltered(picture: Plain, filtered: Array) -> Array | None:
-    """The pixels, made of the rows in place; None where filters need each pixel by itself.
+def together(pictures: Sequence[Plain]) -> tuple[int, bytes] | Array:
+    """Many pictures of one shape as one.
 
-    Rows without a filter are there already; differences to the left and to the row above are
-    added up at once.
+    Returns:
+        Where no row is filtered, the pixels, as a view `(pictures, *shape)`. Else the number of
+        rows and the zlib stream of one tall picture, in which a row of zeros stands behind each:
+        so the first row of the next is filtered as it was, against nothing.
     """
-    kinds = filtered[:, 0]
-    pixels = filtered[:, 1:].reshape(picture.shape)
-    if not kinds.any():
-        return pixels
-    if kinds.max() > _UP:
-        return None
-    for row in np.flatnonzero(kinds).tolist():
-        if kinds[row] == _LEFT:
-            np.add.accumulate(pixels[row], axis=0, out=pixels[row])
-        elif row:
-            pixels[row] += pixels[row - 1]
-    return pixels
+    shape = pictures[0].shape
+    width = 1 + math.prod(shape[1:])
+    if not any(picture.lines[::width].strip(b"\0") for picture in pictures):
+        lines = np.frombuffer(b"".join(picture.lines for picture in pictures), np.uint8)
+        return lines.reshape(len(pictures), shape[0], width)[..., 1:].reshape(-1, *shape)
+    between = bytes(width)
+    whole = b"".join(part for picture in pictures for part in (picture.lines, between))
+    return len(whole) // width, zlib.compress(whole, 0)
 
 
 def is_whole(data: bytes) -> bool:
@@ -165,7 +180,7 @@ def is_whole(data: bytes) -> bool:
 
     Readers built like Pillow's fill missing rows with zeros, and say nothing.
     """
-    columns, rows, depth, colour, _, _, interlaced = struct.unpack_from(">IIBBBBB", data, 16)
+    columns, rows, depth, colour, _, _, interlaced = _HEADER.unpack_from(data, len(_BEGIN))
     bits = depth * _SAMPLES.get(colour, 1)
     missing = 0
     for left, top, right, down in _PASSES if interlaced else ((0, 0, 1, 1),):

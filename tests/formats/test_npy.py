@@ -235,7 +235,8 @@ def test_keras_names_are_written_and_read(tmp_path: Path) -> None:
     convert(images, tmp_path / "a.npz", target_options={"names": "keras"})
     assert sorted(np.load(tmp_path / "a.npz")) == ["x_test", "y_test"]
     done = convert(tmp_path / "a.npz", f"{tmp_path}/out/")
-    assert sorted(os.listdir(tmp_path / "out")) == ["test-images-idx3-ubyte", "test-labels-idx1-ubyte"]
+    names = ["test-images-idx3-ubyte", "test-labels-idx1-ubyte"]
+    assert sorted(os.listdir(tmp_path / "out")) == names
     assert list(done.columns) == ["images", "labels"]
 
 
@@ -283,7 +284,7 @@ def test_archives_that_are_none_and_members_that_lie(tmp_path: Path) -> None:
         convert(tmp_path / "a.npz", tmp_path / "a.idx", source_format="npz")
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("readme.txt", "nothing")
-    with pytest.raises(FormatError, match="holds no .npy file"):
+    with pytest.raises(FormatError, match="holds no"):
         convert(tmp_path / "a.npz", tmp_path / "a.idx", source_format="npz")
     # The directory says less than the member holds.
     small = whole.replace((49_500 + 128).to_bytes(4, "little"), (600).to_bytes(4, "little"))

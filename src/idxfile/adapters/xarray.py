@@ -63,10 +63,9 @@ class IdxBackend(BackendEntrypoint):
             place = os.fsdecode(place)
             named = file_name(place)
             images = named is not None and named.role == "images"
-            partner = find_partner(place) if images and os.path.isfile(place) else None
-            if os.path.isdir(place) or partner is not None:
-                pair = (place, partner) if partner is not None else place
-                opened = dataset(open_dataset(pair, split=split))
+            paired = images and os.path.isfile(place) and find_partner(place) is not None
+            if os.path.isdir(place) or paired:
+                opened = dataset(open_dataset(place, split=split))
             else:
                 opened = _of_file(place, named.role if named else "images")
         else:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,7 +12,9 @@ import click
 from ..catalog.decoration import recognise_dataset
 from ..catalog.table import datasets
 from ..dataset import Dataset
+from ..errors import IdxError, printable
 from ..pairs import open_dataset
+from ..summary import Stats
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
 
 split_option = click.option("--split", help="train, test, or a word of the files' names.")
@@ -67,7 +72,7 @@ def stats_command(
     rows += [
         ("shape", " × ".join(map(str, summary.shape)) or "scalar"),
         ("type", summary.dtype),
-        ("range", f"{summary.minimum} to {summary.maximum}"),
+        ("range", _range(summary)),
         ("mean", _number(summary.mean)),
         ("std", _number(summary.std)),
         ("zeros", f"{summary.zeros:,} of {summary.count:,}"),
@@ -117,6 +122,10 @@ def _parts(ds: Dataset) -> list[dict[str, Any]]:
     return found
 
 
+def _range(summary: Stats) -> str:
+    return f"{summary.minimum} to {summary.maximum}" if summary.count else "none"
+
+
 def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
@@ -141,7 +150,7 @@ def _bars(counts: dict[str, int], width: int = 40) -> list[str]:
 @click.option("--items", "item_words", help="Items to keep: a slice 100:200, or numbers 1,5,9.")
 @click.option("--limit", type=click.IntRange(0), help="At most so many items, the first ones.")
 @click.option("--shuffle", is_flag=True, help="In random order; before --limit.")
-@click.option("--seed", type=int, help="Where the random order begins.")
+@click.option("--seed", type=click.IntRange(0), help="Where the random order begins.")
 @click.option("--transpose", is_flag=True, help="Exchange the rows and columns of every item.")
 @codec_option
 @force_option
@@ -162,11 +171,14 @@ def select_command(
 ) -> None:
     """Write some items of PLACE, with their labels, as a new pair into the folder OUT."""
     ds = open_place(place, labels_file, split, name)
-    ds = ds.select(labels=_classes(labels), items=_items(item_words))
+    with usage_errors():
+        ds = ds.select(labels=_classes(labels), items=_items(item_words))
     if shuffle:
         ds = ds.shuffle(seed)
     ds = ds.select(limit=limit)
-    _save(ds.transpose() if transpose else ds, out, codec, force)
+    ds = ds.transpose() if transpose else ds
+    _refuse(ds, out, codec, force)
+    _save(ds, out, codec)
 
 
 @click.command("split")
@@ -174,7 +186,7 @@ def select_command(
 @click.argument("out", type=click.Path())
 @click.option("--fractions", default="0.9,0.1", show_default=True, help="The part of each.")
 @click.option("--names", default="train,test", show_default=True, help="What each is called.")
-@click.option("--seed", type=int, help="Where the random order begins.")
+@click.option("--seed", type=click.IntRange(0), help="Where the random order begins.")
 @click.option("--stratify", is_flag=True, help="Keep the share of every class.")
 @split_option
 @name_option
@@ -198,20 +210,43 @@ def split_command(
     parts = _list_of(float, fractions, "--fractions")
     called = [word.strip() for word in names.split(",")]
     if len(parts) != len(called) or len(set(called)) != len(called):
-        raise click.UsageError("--names needs a name of its own for each of --fractions")
+        raise click.UsageError(
+            f"{len(parts)} fractions and {len(called)} names ({names}): --names needs a name of "
+            "its own for each of --fractions"
+        )
+    if not all(re.fullmatch(r"[\w.+-]*\w[\w.+-]*", word) for word in called):
+        raise click.UsageError("--names are parts of file names: letters, digits, . _ + -")
     ds = open_place(place, labels_file, split, name)
-    for part, word in zip(
-        ds.random_split(parts, seed=seed, stratify=stratify), called, strict=True
-    ):
+    with usage_errors():
+        split_parts = ds.random_split(parts, seed=seed, stratify=stratify)
+    for part, word in zip(split_parts, called, strict=True):
         part.split = word
-        _save(part, out, codec, force)
+        _refuse(part, out, codec, force)
+    for part in split_parts:
+        _save(part, out, codec)
 
 
-def _save(ds: Dataset, out: str, codec: str | None, force: bool) -> None:
+def _refuse(ds: Dataset, out: str, codec: str | None, force: bool) -> None:
     for path in ds.saved_names(out, codec=codec):
         refuse_to_overwrite(path, force)
+
+
+def _save(ds: Dataset, out: str, codec: str | None) -> None:
     images, labels = ds.save(out, codec=codec)
-    click.echo(f"{images}, {labels}: {len(ds):,} items", err=True)
+    click.echo(f"{printable(images)}, {printable(labels)}: {len(ds):,} items", err=True)
+    if not len(ds):
+        click.echo("note: nothing fits, so the files are empty", err=True)
+
+
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """What somebody asked for amiss is an error of usage, and none of ours."""
+    try:
+        yield
+    except IdxError:
+        raise
+    except (IndexError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _classes(words: str | None) -> list[int | str] | None:

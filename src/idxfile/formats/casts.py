@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,19 +166,22 @@ def is_text(column: Any) -> bool:
     return column.dtype.kind in "UT"
 
 
-def numbered(column: Any, classes: Sequence[str | None] | None) -> tuple[View, tuple[str, ...]]:
+def numbered(
+    columns: Mapping[str, Any], classes: Sequence[str | None] | None
+) -> tuple[dict[str, View], tuple[str, ...]]:
     """Class names as numbers, and the names by number.
 
     Args:
-        column: texts.
+        columns: name → texts; the same text is the same class in all of them.
         classes: the names by number, where they are known; else they are sorted, numbers in a
             name by their value.
     """
     found: set[str] = set()
-    for block in column.blocks():
-        found.update(np.unique(block).tolist())
-        if len(found) > _MOST_CLASSES:
-            raise UnsupportedError(f"over {_MOST_CLASSES:,} different texts are no class names")
+    for column in columns.values():
+        for block in column.blocks():
+            found.update(np.unique(block).tolist())
+            if len(found) > _MOST_CLASSES:
+                raise UnsupportedError(f"over {_MOST_CLASSES:,} different texts are no classes")
     names = tuple(str(name) for name in classes or ())
     if not found <= set(names):
         names = tuple(sorted(found, key=natural))
@@ -188,4 +191,4 @@ def numbered(column: Any, classes: Sequence[str | None] | None) -> tuple[View, t
     def change(block: Array) -> Array:
         return np.array([numbers[name] for name in block.tolist()], dtype).reshape(block.shape)
 
-    return View(column, change=change, dtype=dtype), names
+    return {n: View(column, change=change, dtype=dtype) for n, column in columns.items()}, names

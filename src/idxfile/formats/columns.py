@@ -47,7 +47,10 @@ class Columns:
     """The columns of one source."""
 
     arrays: dict[str, Any]
-    """Name → column; the first is the one that matters where only one can be written."""
+    """Name → column; the first is the one that matters where only one can be written.
+
+    Of several splits the names say which: `train/images`.
+    """
     classes: tuple[str | None, ...] | None = None
     """The names of the classes by label, where they are known."""
     split: str | None = None
@@ -57,7 +60,12 @@ class Columns:
     notes: list[str] = field(default_factory=list)
     """What people should be told: what was left out, and why."""
 
-    def __post_init__(self) -> None:
+    def check_lengths(self) -> None:
+        """Refuse columns of unequal length: they do not belong together.
+
+        Raises:
+            PairError: it names the lengths.
+        """
         counts = {name: len(array) for name, array in self.arrays.items() if array.shape}
         if len(set(counts.values())) > 1:
             text = ", ".join(f"{name}: {count:,} items" for name, count in counts.items())

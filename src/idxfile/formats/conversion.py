@@ -15,6 +15,7 @@ from .fitting import choose, settle
 from .opening import function_of, named_errors, open_columns, open_labels
 from .recognition import format_of_source, format_of_target
 from .results import Kind, Overwrite, check_target, result
+from .roles import ALL
 from .row import Format
 from .stored import stored_of
 from .table import format_named
@@ -84,7 +85,7 @@ def convert(
         column: the one column to convert; by default all that the target holds.
         labels: a file with the labels, of any format.
         split: train, test …: the part to read of a source that has several, and what files are
-            called after.
+            called after; "all" takes each, under names like `train/images`.
         dtype: the element type of the first column, where every value must survive; or "auto",
             the smallest type of the target that keeps every value, found in a first pass.
         scale: with an integer dtype: the two values of the source that become the least and the
@@ -131,7 +132,7 @@ def convert(
         columns = Columns(
             {name: meter.watched(array, items) for name, array in columns.arrays.items()},
             columns.classes,
-            split or columns.split,
+            columns.split if split == ALL else split or columns.split,
             notes=columns.notes,
         )
         columns = choose(columns, writer, kind, column)

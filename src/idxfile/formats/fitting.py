@@ -8,7 +8,7 @@ from ..errors import UnsupportedError
 from .casts import as_type, held, is_text, numbered, scaled
 from .columns import Columns
 from .results import Kind
-from .roles import is_label
+from .roles import SINGULAR, is_label, role_of
 from .row import Format
 
 __all__: list[str] = []
@@ -38,8 +38,28 @@ def choose(columns: Columns, writer: Format, kind: Kind, column: str | None) -> 
         notes.append(f"left out {', '.join(others)}: {_one(writer)} (column= chooses another)")
         arrays = {kept: arrays[kept]}
     if kind == "files":
-        arrays = _pair(arrays)
+        arrays = _pairs(arrays)
+    _check_together(arrays, writer, kind)
     return Columns(arrays, columns.classes, columns.split, notes=notes)
+
+
+def _check_together(arrays: dict[str, Any], writer: Format, kind: Kind) -> None:
+    """Refuse columns that make no rows, images whose labels are others', and splits in one table.
+
+    Raises:
+        PairError: for columns of unequal length.
+        UnsupportedError: for several splits where one has room.
+    """
+    splits = {name.rpartition("/")[0] for name in arrays}
+    if len(splits) > 1 and not (writer.separate or kind == "files"):
+        raise UnsupportedError(
+            f"{writer.title} holds one split, not {', '.join(sorted(splits))}",
+            hint="choose it with --split (split=)",
+        )
+    for split in splits:
+        mine = {name: array for name, array in arrays.items() if name.rpartition("/")[0] == split}
+        roles = {name: array for name, array in mine.items() if role_of(name) in SINGULAR}
+        Columns(roles if writer.separate else mine).check_lengths()
 
 
 def _one(writer: Format) -> str:
@@ -48,16 +68,17 @@ def _one(writer: Format) -> str:
     return f"{writer.title} holds one array"
 
 
-def _pair(arrays: dict[str, Any]) -> dict[str, Any]:
+def _pairs(arrays: dict[str, Any]) -> dict[str, Any]:
+    """The columns as pairs of IDX files, one for each split; or as a single file of either."""
     if len(arrays) == 1:
         ((name, array),) = arrays.items()
         return {"labels" if is_label(name) else "images": array}
-    if set(arrays) != {"images", "labels"}:
+    if not {role_of(name) for name in arrays} <= {"images", "labels"}:
         raise UnsupportedError(
             f"columns {', '.join(arrays)} are no pair of images and labels",
             hint="choose one with --column (column=)",
         )
-    return {name: arrays[name] for name in ("images", "labels")}
+    return arrays
 
 
 def settle(
@@ -72,18 +93,19 @@ def settle(
         UnsupportedError: for what the target cannot hold.
     """
     arrays, classes, notes = dict(columns.arrays), columns.classes, list(columns.notes)
-    for name, array in arrays.items():
-        if is_text(array):
-            arrays[name], classes = numbered(array, classes)
-            notes.append(f"{name} are numbers now: {_listed(classes)}")
-    first = next(iter(arrays))
-    if scale is not None:
-        arrays[first] = scaled(arrays[first], dtype, scale)
-    elif dtype is not None:
-        arrays[first] = as_type(arrays[first], dtype, writer.types)
+    texts = {name: array for name, array in arrays.items() if is_text(array)}
+    if texts:
+        numbers, classes = numbered(texts, classes)
+        arrays.update(numbers)
+        notes.append(f"{', '.join(texts)} are numbers now: {_listed(classes)}")
+    first = role_of(next(iter(arrays)))
     for name in arrays:
-        if is_label(name) and (name != first or dtype is None):
-            arrays[name] = _as_labels(arrays[name], writer, paired=name != first)
+        if role_of(name) == first and scale is not None:
+            arrays[name] = scaled(arrays[name], dtype, scale)
+        elif role_of(name) == first and dtype is not None:
+            arrays[name] = as_type(arrays[name], dtype, writer.types)
+        elif is_label(name):
+            arrays[name] = _as_labels(arrays[name], writer, paired=role_of(name) != first)
     for name, array in arrays.items():
         held(array, writer.types, writer.title)
         _check_shape(name, array.shape, writer)

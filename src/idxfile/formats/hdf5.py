@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import FormatError, UnsupportedError
 from .columns import Columns, Sliced
-from .roles import in_roles, of_split
+from .roles import in_roles, is_label, of_split
 from .stored import stored_of, write_elements
 
 __all__ = ["point_columns", "read_columns", "write_columns"]
@@ -25,7 +25,7 @@ def read_columns(path: str, *, dataset: str | None = None, split: str | None = N
     Args:
         path: the file.
         dataset: the one that is meant, by its path (`train/images`); by default all.
-        split: train, test …, where names or groups say so (`x_train`, `test/labels`).
+        split: train, test …, where names or groups say so (`x_train`, `test/labels`); or all.
 
     Raises:
         FormatError: for a file that is damaged.
@@ -162,5 +162,5 @@ def point_columns(path: str, columns: Columns, *, relative: bool = False) -> Non
 
 
 def _describe(target: Any, name: str, columns: Columns) -> None:
-    if columns.classes and name == "labels":
+    if columns.classes and is_label(name):
         target.attrs[_CLASSES] = [name or "" for name in columns.classes]

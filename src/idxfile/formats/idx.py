@@ -16,6 +16,7 @@ from ..classes import read_classes, write_classes
 from ..codecs import codec_of_name
 from ..dataset import Dataset
 from ..elements import Array, as_bytes, stored_pieces
+from ..errors import PairError
 from ..header import Header, examine
 from ..names import file_name, find_partner, pair_names, split_of
 from ..pairs import open_dataset
@@ -23,6 +24,7 @@ from ..problems import Problem, settle
 from ..sink import open_sink
 from ..source import InOrder, LocalFile, header_prefix, open_source
 from .columns import Columns, Sliced, Streamed, steps
+from .roles import ALL
 from .stored import Stored, write_elements
 
 __all__ = ["read_columns", "write_columns"]
@@ -40,9 +42,11 @@ def read_columns(
     Args:
         path: a file; a folder or a zip archive with a pair.
         labels: whether the labels of a file of images are taken, if they lie beside it.
-        split: train, test …, where there are several.
+        split: train, test …, where there are several; all takes every pair of a folder.
         name: words of the files' names, likewise.
     """
+    if os.path.isdir(path) and split == ALL:
+        return _all_pairs(path, name)
     if os.path.isdir(path) or _is_zip(path):
         return _pair(open_dataset(path, split=split, name=name))
     named = file_name(path)
@@ -62,6 +66,22 @@ def read_columns(
 def _is_zip(path: str) -> bool:
     with open(path, "rb") as file:
         return file.read(4) == b"PK\x03\x04" and zipfile.is_zipfile(path)
+
+
+def _all_pairs(folder: str, name: str | None) -> Columns:
+    """Every pair of a folder, each under the name of its split."""
+    found = (file_name(entry) for entry in sorted(os.listdir(folder)))
+    splits = dict.fromkeys(split_of(each.shared) for each in found if each is not None)
+    parts = {part: _pair(open_dataset(folder, split=part, name=name)) for part in splits if part}
+    if not parts:
+        raise PairError("no names of splits in this folder", file=folder)
+
+    def close() -> None:
+        for part in parts.values():
+            part.close()
+
+    arrays = {f"{s}/{role}": a for s, part in parts.items() for role, a in part.arrays.items()}
+    return Columns(arrays, next(iter(parts.values())).classes, close=close)
 
 
 def _pair(ds: Dataset, folder: str | None = None, split: str | None = None) -> Columns:
@@ -135,15 +155,12 @@ def write_columns(
         _write_column(path, columns.first, codec, blocked)
         return
     codec = None if codec == "auto" else codec
-    nothing = (1, "uint8")
-    kinds = {
-        role: (len(column.shape), column.dtype.name) for role, column in columns.arrays.items()
-    }
-    images, labels = (kinds.get(role, nothing) for role in ("images", "labels"))
-    names = pair_names(columns.split or "train", images, labels, codec)
-    for role, name in zip(("images", "labels"), names, strict=True):
-        if role in columns.arrays:
-            _write_column(os.path.join(path, name), columns.arrays[role], codec, blocked)
+    for name, column in columns.arrays.items():
+        split, _, role = name.rpartition("/")
+        kind = (len(column.shape), column.dtype.name)
+        names = pair_names(split or columns.split or "train", kind, kind, codec)
+        file = os.path.join(path, names[role == "labels"])
+        _write_column(file, column, codec, blocked)
     if columns.classes:
         write_classes(path, columns.classes)
 

@@ -36,25 +36,25 @@ def read_columns(path: str, *, dtype: str | None = None) -> Columns:
     """
     found: dict[str, Findings] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    texts = set()
+    texts: dict[str, bool] = {}
     for start, rows in _rows(path):
         if not found:
             # Single values of items, as labels are, stay in memory.
-            single = {name: np.ndim(value) == 0 for name, value in rows[0].items()}
+            single = {name: not isinstance(value, list) for name, value in rows[0].items()}
             found = {name: Findings(math.inf if s else KEPT_NBYTES) for name, s in single.items()}
         for name, findings in found.items():
             block = _block(rows, name, start, path)
             shape = shapes.setdefault(name, block.shape[1:])
             if block.shape[1:] != shape:
                 raise _differs(name, shape, block.shape[1:], path)
+            if texts.setdefault(name, block.dtype.kind == "U") != (block.dtype.kind == "U"):
+                raise UnsupportedError(f"field {name!r} holds texts and numbers", file=path)
             findings.add(block)
-            if block.dtype.kind == "U":
-                texts.add(name)
     if not found:
         raise FormatError("there is not one line", file=path)
     arrays: dict[str, Any] = {}
     for name, findings in found.items():
-        kind = np.dtype("U") if name in texts else findings.dtype(path)
+        kind = np.dtype("U") if texts[name] else findings.dtype(path)
         if dtype is not None and kind.kind == "f":
             kind = np.dtype(dtype)
         arrays[name] = _column(path, name, findings, shapes[name], kind)

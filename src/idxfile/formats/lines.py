@@ -13,7 +13,7 @@ from ..source import open_source, pieces
 
 __all__: list[str] = []
 
-BLOCK_NBYTES = 1 << 22
+BLOCK_NBYTES = 1 << 20
 """Text is parsed in blocks of whole lines, about so long."""
 
 _MAX_LINE_NBYTES = 1 << 28

@@ -81,7 +81,7 @@ def read_columns(
         path: the file.
         items: which of MATLAB's dimensions counts the items. "auto" knows it of our own files, and
             where there are labels for as many items as one of the two has; else it is the first.
-        split: train, test …, where names say so (`x_train`, `test_labels`).
+        split: train, test …, where names say so (`x_train`, `test_labels`); or all.
 
     Raises:
         FormatError: for a file that is damaged.

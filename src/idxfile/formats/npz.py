@@ -30,7 +30,7 @@ def read_columns(path: str, *, split: str | None = None) -> Columns:
 
     Args:
         path: the file.
-        split: train, test …, where names say so (`x_train`, `test_labels`).
+        split: train, test …, where names say so (`x_train`, `test_labels`); or all.
 
     Raises:
         FormatError: for an archive that is damaged.
@@ -111,10 +111,9 @@ def write_columns(
             y_train, or after another split.
         compressed: deflate the members.
     """
-    arrays = dict(columns.arrays)
+    arrays = {name.replace("/", "_"): array for name, array in columns.arrays.items()}
     if names == "keras":
-        split = columns.split or "train"
-        arrays = {f"{_KERAS.get(name, name)}_{split}": array for name, array in arrays.items()}
+        arrays = {_keras(name, columns.split): array for name, array in columns.arrays.items()}
     elif columns.classes:
         arrays[_NAMES_OF_CLASSES] = Sliced(np.array([name or "" for name in columns.classes]))
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
@@ -127,3 +126,9 @@ def write_columns(
                 for block in column.blocks():
                     for piece in stored_pieces(block, column.dtype):
                         file.write(piece)
+
+
+def _keras(name: str, split: str | None) -> str:
+    """What Keras calls a column: x_train."""
+    part, _, role = name.rpartition("/")
+    return f"{_KERAS.get(role, role)}_{part or split or 'train'}"

@@ -43,6 +43,8 @@ def format_of_source(path: str) -> Format:
     if kind is None:  # the content says nothing; IDX says best what is wrong with it
         return named[0] if named else FORMATS["idx"]
     rows = [row for row in all_formats().values() if kind.name in row.signatures and row.reads]
+    if kind.name == "a text file":  # which may be anything
+        rows = [row for row in rows if row in named]
     if names := _archived(path) if any(row.members for row in rows) else []:
         rows = _by_members(rows, names)
     chosen = next((row for row in named if row in rows), None) or next(iter(rows), None)

@@ -30,9 +30,18 @@ SINGULAR = {"images": "image", "labels": "label"}
 """What the two are called where a row is one item: in tables."""
 
 
+ALL = "all"
+"""The split that is all splits: columns are then called `train/images`."""
+
+
+def role_of(name: str) -> str:
+    """The name of a column without the split that stands before it."""
+    return name.rpartition("/")[2]
+
+
 def is_label(name: str) -> bool:
     """Whether a column of this name holds labels."""
-    return name.lower() in LABEL_NAMES
+    return role_of(name).lower() in LABEL_NAMES
 
 
 def roles(names: Iterable[str]) -> dict[str, str]:
@@ -67,7 +76,7 @@ def of_split(arrays: dict[str, Any], split: str | None) -> tuple[dict[str, Any],
 
     Args:
         arrays: name → column; of all splits.
-        split: the one that is meant.
+        split: the one that is meant; ALL takes each.
 
     Returns:
         The columns under names without the split, and the split; all as it is where none is named.
@@ -84,6 +93,9 @@ def of_split(arrays: dict[str, Any], split: str | None) -> tuple[dict[str, Any],
             groups.setdefault(str(split_of(named[0])), {})[rest or "images"] = array
     if not groups:
         return arrays, split
+    if split == ALL:
+        named_all = {part: in_roles(group) for part, group in groups.items()}
+        return {f"{part}/{n}": a for part, group in named_all.items() for n, a in group.items()}, None
     wanted = next(iter(groups)) if split is None and len(groups) == 1 else split
     chosen = (wanted and split_of(wanted)) or wanted
     if chosen not in groups:

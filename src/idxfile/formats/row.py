@@ -41,6 +41,8 @@ class Format:
     """Whether it can describe elements that stay in their file."""
     several: bool = True
     """Whether it holds several columns: images with their labels."""
+    separate: bool = False
+    """Whether its columns are separate arrays, of any lengths: several splits, too."""
     folder: bool = False
     """Whether it is a folder, not a file."""
     packs: bool = False

@@ -40,7 +40,7 @@ def read_columns(path: str, *, split: str | None = None) -> Columns:
 
     Args:
         path: the file.
-        split: train, test …, where names say so (`x_train`, `test_labels`).
+        split: train, test …, where names say so (`x_train`, `test_labels`); or all.
 
     Raises:
         FormatError: for a header that does not fit the file.
@@ -76,7 +76,8 @@ def _column(source: LocalFile, start: int, name: str, row: Any) -> Stored:
     """A tensor as a column, if what the header says of it fits the file."""
     try:
         dtype, shape, (low, high) = row["dtype"], tuple(row["shape"]), row["data_offsets"]
-        whole = all(isinstance(n, int) and n >= 0 for n in (*shape, low, high))
+        numbers = all(isinstance(n, int) and n >= 0 for n in (*shape, low, high))
+        whole = numbers and isinstance(dtype, str)
     except (KeyError, TypeError, ValueError):
         whole = False
     if not whole:

@@ -25,7 +25,7 @@ from ..errors import IdxWarning
 from ..header import IDX_TYPE_NAMES
 from .row import NUMBERS, Format
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["FORMATS"]
 
 _INTEGERS = tuple(name for name in NUMBERS if "int" in name)
 
@@ -41,7 +41,7 @@ FORMATS: dict[str, Format] = {
             "idx",
             (".idx",),
             "idx",
-            "IDX: a file, or a folder with a pair",
+            "IDX file",
             types=IDX_TYPE_NAMES,
             packs=True,
             classes=True,
@@ -54,11 +54,12 @@ FORMATS: dict[str, Format] = {
             "NumPy arrays in a zip archive",
             ("a zip archive",),
             (".npy",),
+            separate=True,
             classes=True,
         ),
         Format(
             "csv",
-            (".csv",),
+            (".csv", ".txt"),
             "delimited",
             "CSV table",
             ("a CSV table", "a text file"),
@@ -121,6 +122,7 @@ FORMATS: dict[str, Format] = {
             points=True,
             extra="hdf5",
             ndim=(0, 32),
+            separate=True,
             classes=True,
         ),
         Format(
@@ -131,6 +133,7 @@ FORMATS: dict[str, Format] = {
             members=("zarr.json", ".zgroup", ".zarray"),
             folder=True,
             extra="zarr",
+            separate=True,
             classes=True,
         ),
         Format(
@@ -138,6 +141,7 @@ FORMATS: dict[str, Format] = {
             (".safetensors",),
             "safetensors",
             "Safetensors",
+            separate=True,
             classes=True,
         ),
         Format(
@@ -149,6 +153,7 @@ FORMATS: dict[str, Format] = {
             extra="mat",
             types=tuple(name for name in NUMBERS if name not in ("bool", "float16")),
             ndim=(0, 32),
+            separate=True,
             classes=True,
         ),
         Format(

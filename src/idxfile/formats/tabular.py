@@ -21,7 +21,7 @@ from .roles import LABEL_NAMES, is_label
 
 __all__: list[str] = []
 
-_PIXEL = re.compile(r"(?:[a-z]+[_-]?)?(\d+(?:[_x.,-]\d+)*)", re.IGNORECASE)
+PIXEL = re.compile(r"(?:[a-z]+[_-]?)?(\d+(?:[_x.,-]\d+)*)", re.IGNORECASE)
 _MORE_LABELS = re.compile(rf"(?:{'|'.join(sorted(LABEL_NAMES))})[_ ]?\d+", re.IGNORECASE)
 EXACT = 1 << 53
 """Up to here a float64 is every whole number."""
@@ -58,7 +58,7 @@ def lay_out(
     labels = _labels(names, width, label, file)
     rest = [column for column in range(width) if column not in labels]
     if names is not None:
-        pixels = [column for column in rest if _PIXEL.fullmatch(names[column].strip())] or rest
+        pixels = [column for column in rest if PIXEL.fullmatch(names[column].strip())] or rest
         if pixels[:1] == [0] and len(pixels) > 1 and not names[0].strip():
             pixels = pixels[1:]  # the index that pandas writes has no name
         left = [names[column].strip() or "the index" for column in rest if column not in pixels]
@@ -75,7 +75,7 @@ def lay_out(
             found=len(rest),
             expected=math.prod(shape),
         )
-    one = names is not None and len(rest) == 1 and not _PIXEL.fullmatch(names[rest[0]].strip())
+    one = names is not None and len(rest) == 1 and not PIXEL.fullmatch(names[rest[0]].strip())
     item_shape = shape or given or (() if one or len(rest) == 1 else (len(rest),))
     return Layout(rest, labels, item_shape, notes)
 
@@ -99,7 +99,7 @@ def _labels(names: Sequence[str] | None, width: int, label: str, file: str) -> l
 
 def _shape_of_names(names: Sequence[str]) -> tuple[int, ...] | None:
     """The shape of an item, if the names of its columns count through it in order."""
-    matches = [_PIXEL.fullmatch(name.strip()) for name in names]
+    matches = [PIXEL.fullmatch(name.strip()) for name in names]
     if not names or not all(matches):
         return None
     places = [tuple(map(int, re.findall(r"\d+", m[1]))) for m in matches if m is not None]

@@ -42,16 +42,24 @@ def schema_of(columns: Columns, encoding: Encoding) -> Any:
     Raises:
         UnsupportedError: for items that are no pictures, with the encoding `png`.
     """
-    fields = [
-        _field(SINGULAR.get(name, name), column, encoding if name != "labels" else "tensor")
-        for name, column in columns.arrays.items()
-    ]
+    fields = []
+    for name, column in columns.arrays.items():
+        if name != "labels":
+            fields.append(_field(SINGULAR.get(name, name), column, encoding))
+        elif encoding == "png" and len(column.shape) == 1 and _fits_int64(column.dtype):
+            fields.append(pa.field("label", pa.int64()))  # as Datasets has a ClassLabel
+        else:
+            fields.append(_field("label", column, "tensor"))
     metadata = {}
     if columns.classes:
         metadata["classes"] = json.dumps(columns.classes)
     if encoding == "png":
         metadata["huggingface"] = json.dumps(_features(fields, columns.classes))
     return pa.schema(fields, metadata)
+
+
+def _fits_int64(dtype: np.dtype[Any]) -> bool:
+    return np.can_cast(dtype, np.int64) and dtype.kind != "b"
 
 
 def _field(name: str, column: Any, encoding: Encoding) -> Any:
@@ -101,6 +109,8 @@ def _array(block: Array, field: Any) -> Any:
         stored = np.ascontiguousarray(block, block.dtype.newbyteorder("<"))
         buffers = [None, pa.py_buffer(stored.reshape(-1).view(np.uint8))]
         return pa.Array.from_buffers(kind, len(block), buffers)
+    if pa.types.is_int64(kind):
+        block = block.astype(np.int64, copy=False)
     flat = pa.array(np.ascontiguousarray(block).reshape(-1))
     if not isinstance(kind, pa.FixedShapeTensorType):
         return flat
@@ -153,7 +163,7 @@ def decoder_of(field: Any, choices: Choices, file: str) -> Decoder:
         inner = decoder_of(pa.field(field.name, kind.storage_type), choices, file)
         return lambda chunk: inner(chunk.storage)
     if is_text(kind):
-        return lambda chunk: np.array([str(text) for text in _filled(chunk, name).to_pylist()])
+        return lambda chunk: np.array(_filled(chunk, name).to_pylist(), str)
     if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
         return lambda chunk: _pictures(chunk.field("bytes"), choices, name)
     if b"shape" in facts and b"dtype" in facts and _is_binary(kind):
@@ -190,11 +200,11 @@ def _filled(chunk: Any, name: str) -> Any:
 def _from_bytes(chunk: Any, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Array:
     """Items whose elements lie one after another."""
     width = math.prod(shape) * dtype.itemsize
-    *_, places, data = [None, *_filled(chunk, name).buffers()]
+    buffers = _filled(chunk, name).buffers()
     start, size = chunk.offset * width, width * len(chunk)
     if not pa.types.is_fixed_size_binary(chunk.type):
         wide = pa.types.is_large_binary(chunk.type)
-        offsets = np.frombuffer(places or b"", np.int64 if wide else np.int32)
+        offsets = np.frombuffer(buffers[1] or b"", np.int64 if wide else np.int32)
         offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
         start = int(offsets[0]) if len(chunk) else 0
         if (np.diff(offsets) != width).any():
@@ -203,7 +213,7 @@ def _from_bytes(chunk: Any, shape: tuple[int, ...], dtype: np.dtype[Any], name: 
         raise FormatError(f"items do not have the bytes of {dtype} {list(shape)}", file=name)
     if not size:
         return np.empty((len(chunk), *shape), dtype.newbyteorder("="))
-    flat = np.frombuffer(data, np.uint8, size, start)
+    flat = np.frombuffer(buffers[-1], np.uint8, size, start)
     return flat.view(dtype).reshape(len(chunk), *shape).astype(dtype.newbyteorder("="))
 
 

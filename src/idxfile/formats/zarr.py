@@ -25,7 +25,7 @@ def read_columns(path: str, *, array: str | None = None, split: str | None = Non
     Args:
         path: the folder.
         array: the one that is meant, by its path; by default all.
-        split: train, test …, where names or groups say so (`x_train`, `test/labels`).
+        split: train, test …, where names or groups say so (`x_train`, `test/labels`); or all.
 
     Raises:
         FormatError: for a folder that zarr does not open.

@@ -109,6 +109,9 @@ def _open_outermost(
         return _open_path(os.fsdecode(file), mmap, spool_nbytes, writeable)
     if isinstance(file, int):
         raise TypeError("file must be a path, bytes or a file object, not an int")
+    array = getattr(file, "__array_interface__", None)
+    if array and (len(array["shape"]) != 1 or array["typestr"][1:] != "u1"):
+        raise TypeError("an array is no file: idxfile.encode(array) makes the bytes of one")
     try:
         return Memory(memoryview(file).cast("B"), "<bytes>")
     except TypeError:
@@ -160,7 +163,9 @@ class InOrder:
         return count
 
     def read(self, limit: int) -> bytes:
-        """The next bytes, at most `limit`; b"" at the end."""
+        """The next bytes, at least one and at most `limit`; b"" at the end."""
+        if isinstance(self._source, Spool):
+            return self._source.read_next(limit)
         buffer = bytearray(limit)
         return bytes(memoryview(buffer)[: self.readinto(buffer)])
 
@@ -171,8 +176,17 @@ def pieces(source: Source, piece_nbytes: int = 1 << 18) -> Iterator[memoryview]:
     Yields:
         A view of at most `piece_nbytes` bytes, valid until the next is asked for.
     """
-    buffer = memoryview(bytearray(piece_nbytes))
     stream = InOrder(source)
+    if isinstance(source, Spool):
+        # It has made its pieces already. One is read ahead: with the last piece, the end has been
+        # seen, and what is wrong there is known.
+        piece = stream.read(piece_nbytes)
+        while piece:
+            following = stream.read(piece_nbytes)
+            yield memoryview(piece)
+            piece = following
+        return
+    buffer = memoryview(bytearray(piece_nbytes))
     while count := stream.readinto(buffer):
         yield buffer[:count]
 

@@ -78,6 +78,7 @@ class Sequential(Protocol):
     @property
     def problems(self) -> list[Problem]: ...
     def readinto(self, buffer: Any) -> int: ...
+    def read(self, limit: int) -> bytes: ...
 
 
 class _Pipe:
@@ -89,6 +90,10 @@ class _Pipe:
 
     def readinto(self, buffer: Any) -> int:
         return _read_stream(self._file, memoryview(buffer).cast("B"))
+
+    def read(self, limit: int) -> bytes:
+        buffer = bytearray(limit)
+        return bytes(memoryview(buffer)[: self.readinto(buffer)])
 
 
 class Spool:
@@ -171,6 +176,13 @@ class Spool:
             self._taken += len(head)
             view[: len(head)] = head
             return len(head) + self.stream.readinto(view[len(head) :])
+
+    def read_next(self, limit: int) -> bytes:
+        """The next bytes in order, at most `limit`, without a copy; b"" at the end."""
+        with self._lock:
+            head = bytes(self._read_head()[self._taken : self._taken + limit])
+            self._taken += len(head)
+            return head or self.stream.read(limit)
 
     def read_at(self, start: int, stop: int) -> bytes:
         """The bytes from `start` to `stop`; beyond the first kilobyte all are read for it."""

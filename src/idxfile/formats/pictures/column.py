@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,18 +14,13 @@ from ...elements import Array
 from ...errors import FormatError
 from ...writer import create
 from .choices import Choices
-from .decoding import decode
 from .places import Place
-from .workers import Decoded, Files, Task, Workers, in_order
+from .workers import Decoded, Task, in_order
 
 __all__ = ["Pictures", "spooled"]
 
 _CHUNK_NBYTES = 1 << 20
 """What one core decodes at a time, if it is not a single picture."""
-
-_SMALL_NBYTES = 1 << 14
-_MANY = 1 << 14
-"""So many pictures, so small, are worth the start of other processes."""
 
 
 class Pictures:
@@ -71,39 +64,20 @@ class Pictures:
     def _decoded(
         self, files: list[str], chunk_nbytes: int, *, skip: bool = False
     ) -> Iterator[Decoded]:
-        task = replace(self._task, skip=skip)
         item_nbytes = math.prod(self.shape[1:]) * self.dtype.itemsize
         step = max(1, chunk_nbytes // item_nbytes)
-        with contextlib.ExitStack() as stack:
-            decode_files = task.decode
-            if item_nbytes <= _SMALL_NBYTES and len(files) >= _MANY and Workers.possible():
-                workers = Workers(task)
-                stack.callback(workers.close)
-                decode_files = workers.decode
-            parts = (files[low : low + step] for low in range(0, len(files), step))
-            yield from in_order(lambda part: decode_files(self._read(part)), parts)
-
-    def _read(self, files: list[str]) -> Files:
-        contents: Files = []
-        for file in files:
-            try:
-                content: bytes | Exception = self._place.read(file)
-            except (FormatError, OSError) as error:
-                content = error
-            contents.append((self._place.called(file), content))
-        return contents
+        parts = (files[low : low + step] for low in range(0, len(files), step))
+        return in_order(lambda part: self._task.decode(self._place, part, skip=skip), parts)
 
     def _of_first(self, choices: Choices) -> Task:
         """The task, with the size that the first picture says."""
         for file in self._files:
             name = self._place.called(file)
             try:
-                picture = decode(self._place.read(file), name, choices)
+                return Task.like(self._place.read(file), name, choices)
             except (FormatError, OSError):
                 if not choices.skip_bad:
                     raise
-            else:
-                return Task(choices, picture.shape, name)
         count = f"{len(self._files):,}"
         raise FormatError(f"none of {count} pictures can be read", file=self._place.name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -18,9 +18,10 @@ import numpy as np
 from ... import png, signatures
 from ...elements import Array
 from ...errors import FormatError, IdxError, MissingExtraError, UnsupportedError
+from ...png import Plain
 from .choices import GREY_DEEP, Choices, Facts, ask
 
-__all__ = ["decode"]
+__all__ = ["Plain", "decode", "decode_plain", "plain", "shaped"]
 
 KINDS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")
 """What Pillow may take a file for."""
@@ -57,21 +58,6 @@ def pillow() -> Any:
         ) from error
 
 
-def get_limits() -> tuple[Any, ...] | None:
-    """What Pillow was told about pictures that are too large or cut, if it was loaded at all."""
-    image, files = sys.modules.get("PIL.Image"), sys.modules.get("PIL.ImageFile")
-    if image is None or files is None:
-        return None
-    return image.MAX_IMAGE_PIXELS, files.LOAD_TRUNCATED_IMAGES
-
-
-def set_limits(limits: tuple[Any, ...] | None) -> None:
-    """Tell Pillow the same in another process."""
-    if limits is not None:
-        pillow().MAX_IMAGE_PIXELS = limits[0]
-        import_module("PIL.ImageFile").__dict__["LOAD_TRUNCATED_IMAGES"] = limits[1]
-
-
 def decode(data: bytes, name: str, choices: Choices) -> Array:
     """The pixels of a picture file.
 
@@ -88,31 +74,34 @@ def decode(data: bytes, name: str, choices: Choices) -> Array:
         UnsupportedError: for a picture that asks for a choice which was not made.
         MissingExtraError: when Pillow is needed and not installed.
     """
-    pixels = _decode_plain(data, choices)
-    if pixels is None:
-        pixels = _decode_any(data, name, choices)
-    return _shaped(pixels, choices)
+    picture = plain(data, choices)
+    pixels = decode_plain([picture])[0] if picture else _decode_any(data, name, choices)
+    return shaped(pixels, choices)
 
 
-def _decode_plain(data: bytes, choices: Choices) -> Array | None:
-    """The pixels of a plain PNG whose colours are what was chosen; None for all others."""
+def plain(data: bytes, choices: Choices) -> Plain | None:
+    """A plain PNG whose colours are what was chosen; None for everything else."""
+    if choices.depth == 16:
+        return None
     picture = png.plain(data)
-    colour = picture is not None and len(picture.shape) == 3
-    if picture is None or colour != choices.rgb or choices.depth == 16:
-        return None
-    lines = png.lines(picture)
-    if lines is None:
-        return None
-    pixels = png.unfiltered(picture, lines)
-    if pixels is not None:
-        return pixels
-    rows, columns = picture.shape[:2]
-    mode = "RGB" if colour else "L"
-    try:
-        image = pillow().frombytes(mode, (columns, rows), picture.stream, "zip", mode, 0)
-    except (ValueError, OSError):  # Pillow says it better, from the whole file
-        return None
-    return np.frombuffer(image.tobytes(), np.uint8).reshape(picture.shape)
+    return picture if picture and (len(picture.shape) == 3) == choices.rgb else None
+
+
+def decode_plain(pictures: Sequence[Plain]) -> Array:
+    """The pixels of plain pictures of one shape, `(pictures, *shape)`.
+
+    Filters are taken off by Pillow's decoder, from all pictures as one: that takes a tenth of the
+    time of one after the other, if they are small.
+    """
+    shape = pictures[0].shape
+    joined = png.together(pictures)
+    if isinstance(joined, np.ndarray):
+        return joined
+    rows, stream = joined
+    mode = "RGB" if len(shape) == 3 else "L"
+    image = pillow().frombytes(mode, (shape[1], rows), stream, "zip", mode, 0)
+    pixels = np.frombuffer(image.tobytes(), np.uint8)
+    return pixels.reshape(len(pictures), shape[0] + 1, *shape[1:])[:, :-1]
 
 
 def _decode_any(data: bytes, name: str, choices: Choices) -> Array:
@@ -225,7 +214,7 @@ def _converted(image: Any, facts: Facts, choices: Choices) -> Array:
     return np.asarray(image)
 
 
-def _shaped(pixels: Array, choices: Choices) -> Array:
+def shaped(pixels: Array, choices: Choices) -> Array:
     """Crop, resize, invert, pad, threshold: in this order."""
     if choices.crop:
         columns, rows = choices.crop

@@ -8,6 +8,7 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -45,7 +46,13 @@ _MAX_NAMED = 1 << 16
 
 def natural(path: str) -> list[list[Any]]:
     """The key that sorts paths as people count: img2 before img10."""
-    return [_natural_part(part) for part in path.split("/")]
+    folder, _, name = path.rpartition("/")
+    return [*_natural_folder(folder), _natural_part(name)]
+
+
+@lru_cache
+def _natural_folder(path: str) -> list[list[Any]]:
+    return [_natural_part(part) for part in path.split("/")] if path else []
 
 
 def _natural_part(text: str) -> list[Any]:

@@ -50,15 +50,14 @@ def write_columns(path: str, columns: Columns, *, level: int = 6) -> None:
     def jobs() -> Iterator[tuple[list[str], Array]]:
         for block in images.blocks(block_nbytes=_CHUNK_NBYTES):
             part = list(itertools.islice(rows, len(block)))
-            for file, label in part:
-                metadata.extend(f"{json.dumps({'file_name': file, 'label': label})}\n".encode())
+            metadata.extend("".join(line for _, line in part).encode())
             yield [file for file, _ in part], block
 
     with open_shelf(path) as shelf:
 
         def save(job: tuple[list[str], Array]) -> list[tuple[str, bytes]]:
             names, block = job
-            files = [(n, png.encode(p, level=level)) for n, p in zip(names, block, strict=True)]
+            files = list(zip(names, png.encode_all(block, level=level), strict=True))
             if not shelf.sequential:
                 for file in files:
                     shelf.put(*file)
@@ -127,14 +126,14 @@ def encoded(images: Any, level: int) -> Iterator[bytes]:
     """The PNG file of each picture, in order, made on all cores."""
 
     def encode(block: Array) -> list[bytes]:
-        return [png.encode(picture, level=level) for picture in block]
+        return png.encode_all(block, level=level)
 
     blocks = images.blocks(block_nbytes=_CHUNK_NBYTES)
     return itertools.chain.from_iterable(in_order(encode, blocks))
 
 
-def _rows(count: int, labels: Any, classes: Classes) -> Iterator[tuple[str, int | None]]:
-    """The file name of each item, and its label."""
+def _rows(count: int, labels: Any, classes: Classes) -> Iterator[tuple[str, str]]:
+    """The file name of each item, and the line that says it and the label."""
 
     @cache
     def folder_of(label: int | None) -> str:
@@ -143,6 +142,7 @@ def _rows(count: int, labels: Any, classes: Classes) -> Iterator[tuple[str, int 
         name = classes[label] if classes and 0 <= label < len(classes) else None
         return f"{folder_name(name) if name else label}/"
 
+    escaped = cache(lambda text: json.dumps(text)[1:-1])
     totals: Counter[str] = Counter()
     if labels is None:
         totals[""] = count
@@ -158,4 +158,7 @@ def _rows(count: int, labels: Any, classes: Classes) -> Iterator[tuple[str, int 
         folder = folder_of(label)
         shard = f"{seen[folder] // _IN_SHARD:04}/" if totals[folder] > _MAX_IN_FOLDER else ""
         seen[folder] += 1
-        yield f"{folder}{shard}{number:0{digits}}.png", label
+        name = f"{shard}{number:0{digits}}.png"
+        said = "null" if label is None else label
+        line = f'{{"file_name": "{escaped(folder)}{name}", "label": {said}}}\n'
+        yield f"{folder}{name}", line
