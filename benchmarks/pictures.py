@@ -27,6 +27,7 @@ from .files import IMAGES, LABELS, Files
 from .harness import Row, Run, heading, interleave, render
 
 COUNTS = {"quick": 10_000, "full": 60_000}
+PHOTOS = 150
 MEMORY = "/dev/shm"
 
 
@@ -58,6 +59,8 @@ class Pictures:
         idxfile.write(self.pair / LABELS, self.labels)
         self.theirs = self._folder / "pillow"
         save_with_pillow(self, self.theirs)
+        self.photos = self._folder / "photos"
+        save_photos(self.photos)
         self.ours = self._folder / "idxfile"
         convert(self.pair, self.ours, target_format="pictures")
 
@@ -89,6 +92,14 @@ def tar_with_pillow(pictures: Pictures, path: Path) -> None:
             tar.addfile(member, file)
 
 
+def save_photos(folder: Path) -> None:
+    """Large JPEG files, in colour."""
+    (folder / "0").mkdir(parents=True)
+    noise = Image.effect_noise((1500, 1000), 60).convert("RGB")
+    for number in range(PHOTOS):
+        noise.rotate(number).save(folder / f"0/{number:03}.jpg", quality=90)
+
+
 def load_with_pillow(tree: Path, out: Path) -> None:
     """Every picture of every class into a list, and the list into a pair of IDX files."""
     images, labels = [], []
@@ -107,13 +118,14 @@ def load_with_pillow(tree: Path, out: Path) -> None:
 Prepare = Callable[[Pictures], Run]
 
 
-def reading(tree: str) -> tuple[Prepare, Prepare]:
+def reading(tree: str, **options: object) -> tuple[Prepare, Prepare]:
     """A tree to a pair."""
+    options["labels"] = "folders"
 
     def ours(pictures: Pictures) -> Run:
         def run() -> object:
             out = pictures.place()
-            convert(getattr(pictures, tree), f"{out}/", source_options={"labels": "folders"})
+            convert(getattr(pictures, tree), f"{out}/", source_options=options)
             return Dropped(out)
 
         return run
@@ -157,6 +169,7 @@ LOOP = "a loop with Pillow"
 CASES: tuple[tuple[str, str, tuple[Prepare, Prepare], float | None], ...] = (
     ("Pillow's PNG files to IDX", LOOP, reading("theirs"), 1 / 1.6),
     ("our PNG files to IDX", LOOP, reading("ours"), 1 / 1.6),
+    (f"{PHOTOS} JPEG, 1,500 × 1,000, to IDX", LOOP, reading("photos", rgb=True), None),
     ("IDX to PNG files", LOOP, writing("", "pictures", save_with_pillow), None),
     ("IDX to a tar of PNG", f"{LOOP} and tarfile", writing(".tar", "tar", tar_with_pillow), None),
 )

@@ -619,7 +619,7 @@ def test_another_package_adds_a_format(
         "[idxfile.formats]\npixels = pixels_format:ROW\nbroken = nix:ROW\nnpy = pixels_format:NPY\n"
     )
     (site / "pixels_format.py").write_text(
-        "from idxfile.formats.table import Format\n"
+        "from idxfile.formats.row import Format\n"
         "from idxfile.formats.columns import Columns, Sliced\n"
         "import numpy as np\n"
         "ROW = Format('pixels', ('.pixels',), 'pixels_format.work', 'Pixels', types=('uint8',))\n"
@@ -742,3 +742,86 @@ def test_rows_keep_columns_in_step() -> None:
         assert all(len(one) == len(other) for one, other in rows)
         assert np.concatenate([one for one, _ in rows]).tolist() == images.tolist()
         assert np.concatenate([other for _, other in rows]).tolist() == list(range(100))
+
+
+# Several splits
+
+
+def test_all_splits_go_from_folder_to_archive_and_back(tmp_path: Path) -> None:
+    out = tmp_path / "first"
+    out.mkdir()
+    for split, count in (("train", 30), ("test", 10)):
+        images = np.arange(count * 4, dtype="uint8").reshape(count, 2, 2)
+        source = npz(tmp_path / "a.npz", images=images, labels=np.arange(count) % 7)
+        convert(source, out, split=split)
+    (out / "classes.txt").write_text("".join(f"class {n}\n" for n in range(7)))
+    before = listing(out)
+    for suffix, package in (
+        ("npz", "numpy"),
+        ("safetensors", "numpy"),
+        ("h5", "h5py"),
+        ("zarr", "zarr"),
+        ("mat", "scipy"),
+    ):
+        try:
+            __import__(package)
+        except ImportError:
+            continue
+        done = convert(out, tmp_path / f"all.{suffix}", split="all")
+        names = ["test/images", "test/labels", "train/images", "train/labels"]
+        assert sorted(done.columns) == names
+        convert(tmp_path / f"all.{suffix}", f"{tmp_path}/{suffix}/", split="all")
+        assert listing(tmp_path / suffix) == before
+        convert(tmp_path / f"all.{suffix}", f"{tmp_path}/{suffix}-test/", split="test")
+        assert set(listing(tmp_path / f"{suffix}-test")) == {
+            name for name in before if not name.startswith("train")
+        }
+
+
+def test_keras_own_archive_is_written(tmp_path: Path) -> None:
+    out = tmp_path / "first"
+    out.mkdir()
+    for split, count in (("train", 30), ("test", 10)):
+        source = npz(tmp_path / "a.npz", images=np.zeros((count, 2), "uint8"), labels=[1] * count)
+        convert(source, out, split=split)
+    convert(out, tmp_path / "mnist.npz", split="all", target_options={"names": "keras"})
+    found = np.load(tmp_path / "mnist.npz")
+    assert {name: found[name].shape for name in found} == {
+        "x_train": (30, 2),
+        "y_train": (30,),
+        "x_test": (10, 2),
+        "y_test": (10,),
+    }
+
+
+def test_a_table_holds_one_split(tmp_path: Path) -> None:
+    source = npz(tmp_path / "a.npz", x_train=np.zeros((3, 2)), x_test=np.zeros((2, 2)))
+    for name in ("a.csv", "a.jsonl"):
+        with pytest.raises(UnsupportedError, match="holds one split, not test, train"):
+            convert(source, tmp_path / name, split="all")
+    done = convert(source, tmp_path / "a.npy", split="all")
+    assert done.columns == {"train/images": ("float64", (3, 2))}
+
+
+def test_classes_are_the_same_in_all_splits(tmp_path: Path) -> None:
+    source = npz(
+        tmp_path / "a.npz",
+        x_train=np.zeros((2, 2), "uint8"),
+        y_train=["b", "c"],
+        x_test=np.zeros((2, 2), "uint8"),
+        y_test=["c", "a"],
+    )
+    convert(source, f"{tmp_path}/out/", split="all")
+    for split, labels in (("train", [1, 2]), ("test", [2, 0])):
+        ds = idxfile.open_dataset(tmp_path / "out", split=split)
+        assert ds.labels.tolist() == labels
+        assert ds.classes == ("a", "b", "c")
+
+
+def test_other_arrays_may_have_any_lengths(tmp_path: Path) -> None:
+    source = npz(tmp_path / "a.npz", weights=np.zeros((3, 2)), bias=np.ones(5))
+    convert(source, tmp_path / "a.safetensors")
+    convert(tmp_path / "a.safetensors", tmp_path / "b.idx", column="bias")
+    assert idxfile.read(tmp_path / "b.idx").tolist() == [1] * 5
+    with pytest.raises(PairError, match="weights: 3 items, bias: 5 items"):
+        convert(source, tmp_path / "a.csv")

@@ -84,6 +84,8 @@ def identify(file: Any) -> Identity:
         prefix = header_prefix(source)
         fault = next((problem for problem in problems if problem.level == "error"), None)
         known = recognise(file, source, header) if header is not None and fault is None else []
+        # Where all of it was read, damage has been seen, too.
+        fault = fault or next((p for p in source.problems if p.level == "error"), None)
     finally:
         source.close()
     if header is not None:

@@ -13,7 +13,8 @@ from ..formats.casts import checked_dtype
 from ..formats.conversion import Conversion, convert
 from ..formats.options import described, options_of, parsed
 from ..formats.recognition import format_of_source, format_of_target
-from ..formats.table import Format, all_formats, format_named
+from ..formats.row import Format
+from ..formats.table import all_formats, format_named
 from .terms import force_option, json_option, print_json, progress_bar, refuse_to_overwrite, table
 
 Value = TypeVar("Value")

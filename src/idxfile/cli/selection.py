@@ -16,6 +16,7 @@ from ..errors import IdxError, printable
 from ..pairs import open_dataset
 from ..summary import Stats
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
+from .terms import place as given
 
 split_option = click.option("--split", help="train, test, or a word of the files' names.")
 name_option = click.option(
@@ -58,7 +59,7 @@ def stats_command(
     from ..summary import duplicate_items, stats
 
     ds = _dataset_or_none(place, labels_file, split, name)
-    summary = stats(place if ds is None else ds.images)
+    summary = stats(given(place) if ds is None else ds.images)
     facts: dict[str, Any] = summary.as_dict()
     if ds is not None:
         facts["parts"] = _parts(ds)
@@ -102,7 +103,7 @@ def _dataset_or_none(
 
     from ..names import find_partner
 
-    single = labels_file is None and os.path.isfile(place) and not place.endswith(".zip")
+    single = labels_file is None and not os.path.isdir(place) and not place.endswith(".zip")
     if single and find_partner(place) is None:
         return None
     return recognise_dataset(open_place(place, labels_file, split, name))

@@ -20,7 +20,7 @@ from ..elements import Array
 from ..errors import FormatError
 from .columns import Columns, Sliced, Streamed
 from .lines import line_blocks, text_sink
-from .roles import SINGULAR, is_label
+from .roles import SINGULAR, roles
 from .tabular import EXACT, PIXEL, Findings, Layout, damaged, lay_out, names_of, refuse_rounded
 
 __all__ = ["read_columns", "write_columns"]
@@ -93,7 +93,7 @@ def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether the first row is no row of values: texts over numbers, or texts alone."""
     texts = [not _NUMBER.fullmatch(field) for field in first]
     if not second:
-        return all(texts) and any(is_label(name) or PIXEL.fullmatch(name) for name in first)
+        return all(texts) and any(roles([name]) or PIXEL.fullmatch(name) for name in first)
     numbers = [bool(_NUMBER.fullmatch(field)) for field in second]
     return all(texts) or any(a and b for a, b in zip(texts, numbers, strict=False))
 

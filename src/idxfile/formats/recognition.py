@@ -15,7 +15,8 @@ from ..errors import FormatError, UnsupportedError
 from ..header import examine
 from ..names import file_name
 from ..source import header_prefix, open_source
-from .table import FORMATS, Format, all_formats
+from .row import Format
+from .table import FORMATS, all_formats
 
 __all__: list[str] = []
 

@@ -94,8 +94,8 @@ def of_split(arrays: dict[str, Any], split: str | None) -> tuple[dict[str, Any],
     if not groups:
         return arrays, split
     if split == ALL:
-        named_all = {part: in_roles(group) for part, group in groups.items()}
-        return {f"{part}/{n}": a for part, group in named_all.items() for n, a in group.items()}, None
+        parts = {part: in_roles(group) for part, group in groups.items()}
+        return {f"{part}/{n}": a for part, group in parts.items() for n, a in group.items()}, None
     wanted = next(iter(groups)) if split is None and len(groups) == 1 else split
     chosen = (wanted and split_of(wanted)) or wanted
     if chosen not in groups:

@@ -206,11 +206,10 @@ def _converted(image: Any, facts: Facts, choices: Choices) -> Array:
         image = pillow().alpha_composite(ground, image.convert("RGBA"))
     else:
         image.info.pop("transparency", None)
-    if choices.rgb:
-        image = image.convert("RGB")
-    elif image.mode != "L":
-        straight = image.mode in ("1", "LA", "P", "RGB", "RGBA")
-        image = (image if straight else image.convert("RGB")).convert("L")
+    wanted = "RGB" if choices.rgb else "L"
+    if image.mode != wanted:
+        straight = choices.rgb or image.mode in ("1", "LA", "P", "RGB", "RGBA")
+        image = (image if straight else image.convert("RGB")).convert(wanted)
     return np.asarray(image)
 
 

@@ -84,30 +84,37 @@ class Task:
             FormatError, OSError: for the first that cannot be read, without `skip`.
             UnsupportedError: for the first that asks for a choice, or has another size.
         """
-        pixels = np.empty((len(files), *self.shape), self.choices.dtype)
+        pictures: list[Array | Plain] = []
         errors: list[Exception | None] = []
-        together: dict[int, Plain] = {}
-        count = 0
         for file in files:
             try:
                 data = place.read(file)
                 picture = plain(data, self.choices)
                 if picture is not None and picture.shape == self.stored:
-                    together[count] = picture
+                    pictures.append(picture)
                 else:
-                    pixels[count] = self._fitting(data, place.called(file))
+                    pictures.append(self._fitting(data, place.called(file)))
             except (FormatError, OSError) as error:
                 if not skip:
                     raise
                 errors.append(error)
             else:
                 errors.append(None)
-                count += 1
-        if together:
-            found = decode_plain(list(together.values()))
-            for number, picture_pixels in zip(together, found, strict=True):
-                pixels[number] = shaped(picture_pixels, self.choices)
-        return Decoded(pixels[:count], errors)
+        return Decoded(self._together(pictures), errors)
+
+    def _together(self, pictures: list[Array | Plain]) -> Array:
+        """One block of pictures; those that are still in their files are decoded at once."""
+        if len(pictures) == 1 and isinstance(pictures[0], np.ndarray):
+            return pictures[0][None]  # it may be large: no copy
+        pixels = np.empty((len(pictures), *self.shape), self.choices.dtype)
+        packed = [picture for picture in pictures if isinstance(picture, Plain)]
+        unpacked = iter(decode_plain(packed) if packed else ())
+        for number, picture in enumerate(pictures):
+            if isinstance(picture, Plain):
+                pixels[number] = shaped(next(unpacked), self.choices)
+            else:
+                pixels[number] = picture
+        return pixels
 
     def _fitting(self, data: bytes, name: str) -> Array:
         pixels = decode(data, name, self.choices)
