@@ -161,30 +161,36 @@ def _block_batches(
     start: int,
 ) -> Iterator[tuple[Array, Array]]:
     """Runs of neighbours are read in one piece, in random order, and mixed a pool at a time."""
-    rest_images = np.empty((0, *images.item_shape), images.dtype)
-    rest_labels = labels[:0]
-    number = 0
+    item_shape = images.item_shape
+    pool: Array = np.empty((0, *item_shape), images.dtype)
+    batch: Array = np.empty((size, *item_shape), images.dtype)
+    chosen: Array = np.empty(size, np.intp)
+    number = have = 0
     for places in block_order(len(images), images.item_nbytes, seed):
-        # Read in ascending order, run by run, then mixed in memory.
-        ascending = np.sort(places)
-        pool = images.take(ascending)
+        if len(pool) < len(places):
+            pool = np.empty((len(places), *item_shape), images.dtype)
+        ascending = np.sort(places)  # so that it is read from front to back
+        images.take(ascending, out=pool[: len(places)])
         mixed = np.searchsorted(ascending, places)
-        pool_labels = np.concatenate([rest_labels, labels[places]])
-        pool_images = np.concatenate([rest_images, pool[mixed]])
-        whole = len(pool_images) // size * size
-        last = number + len(pool_images) // size >= len(images) // size
-        stop = len(pool_images) if last else whole
-        for low in range(0, stop, size):
-            if number >= count:
-                return
-            stored = pool_images[low : low + size]
-            number += 1
-            if number <= start:
-                continue
-            target = np.empty(stored.shape, scaling.dtype) if out is None else out[: len(stored)]
-            scaling.apply(stored, target)
-            yield target, pool_labels[low : low + size]
-        rest_images, rest_labels = pool_images[stop:], pool_labels[stop:]
+        at = 0
+        while at < len(places):
+            more = min(size - have, len(places) - at)
+            pool.take(mixed[at : at + more], 0, batch[have : have + more], "clip")
+            chosen[have : have + more] = places[at : at + more]
+            at, have = at + more, have + more
+            if have == size:
+                if number >= start:
+                    yield _given(batch, scaling, out), labels[chosen]
+                number, have = number + 1, 0
+    if have and start <= number < count:
+        yield _given(batch[:have], scaling, out), labels[chosen[:have]]
+
+
+def _given(stored: Array, scaling: Scaling, out: Array | None) -> Array:
+    """A batch as it is given out."""
+    target = np.empty(stored.shape, scaling.dtype) if out is None else out[: len(stored)]
+    scaling.apply(stored, target)
+    return target
 
 
 def block_order(count: int, item_nbytes: int, seed: int | None) -> Iterator[Array]:

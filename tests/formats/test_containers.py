@@ -313,7 +313,47 @@ def test_a_variable_of_matlab_5_ends_at_two_gibibytes(tmp_path: Path) -> None:
         header = idxfile.Header.of("uint8", (1 << 16, 1 << 15))
         file.write(header.encode())
         file.truncate(header.file_nbytes)
-    with pytest.raises(UnsupportedError, match="holds 2 GiB") as caught:
+    with pytest.raises(UnsupportedError, match="variable holds 2 GiB") as caught:
         convert(tmp_path / "a.idx", tmp_path / "a.mat")
     assert "HDF5" in str(caught.value.hint)
     assert os.listdir(tmp_path) == ["a.idx"]
+
+
+@pytest.mark.parametrize("version", ["4", "5"])
+def test_matlab_files_of_both_old_versions_are_read(version: str, tmp_path: Path) -> None:
+    scipy_io = pytest.importorskip("scipy.io")
+    array = np.arange(12, dtype="float64").reshape(3, 4)
+    scipy_io.savemat(tmp_path / "a.mat", {"data": array}, format=version)
+    convert(tmp_path / "a.mat", tmp_path / "a.npy", source_format="mat")
+    assert (np.load(tmp_path / "a.npy") == array).all()
+
+
+def test_matlab_things_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
+    scipy_io, sparse = pytest.importorskip("scipy.io"), pytest.importorskip("scipy.sparse")
+    images = np.arange(12, dtype="int16").reshape(3, 2, 2)
+    things = {
+        "images": images,
+        "text": "hello",
+        "record": {"a": 1},
+        "cells": np.array([1, "x"], dtype=object),
+        "sparse": sparse.eye(3),
+        "complex": np.ones(2, complex),
+    }
+    for compressed in (False, True):
+        scipy_io.savemat(tmp_path / "a.mat", things, do_compression=compressed)
+        done = convert(tmp_path / "a.mat", tmp_path / "a.npy", column="images")
+        assert (np.load(tmp_path / "a.npy") == images).all()
+        assert done.notes == ["images: MATLAB's first dimension counts the items"]
+
+
+def test_our_own_matlab_file_needs_no_scipy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = values("float32", (5, 3, 4), finite=False)
+    np.savez(tmp_path / "a.npz", images=array, labels=np.arange(5))
+    convert(tmp_path / "a.npz", tmp_path / "a.mat")
+    monkeypatch.setitem(__import__("sys").modules, "scipy.io", None)
+    convert(tmp_path / "a.mat", tmp_path / "b.npz")
+    found = np.load(tmp_path / "b.npz")
+    assert found["images"].tobytes() == array.tobytes()
+    assert found["labels"].tolist() == [0, 1, 2, 3, 4]

@@ -25,7 +25,7 @@ STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 
 
 def header(path: Path, classes: Any = None, **arrays: Any) -> str:
-    options = {"name": arrays.pop("name")} if "name" in arrays else {}
+    options = {"prefix": arrays.pop("prefix")} if "prefix" in arrays else {}
     columns = Columns({name: Sliced(array) for name, array in arrays.items()}, classes)
     cheader.write_columns(str(path), columns, **options)
     return path.read_text()
@@ -66,7 +66,7 @@ def test_a_header_as_it_stands(tmp_path: Path) -> None:
 @gcc
 def test_a_program_sums_what_it_includes(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (5, 7, 40), np.uint8)
-    header(tmp_path / "x.h", ("zéro", "one?"), images=images, labels=np.arange(5), name="digits")
+    header(tmp_path / "x.h", ("zéro", "one?"), images=images, labels=np.arange(5), prefix="digits")
     body = """
     long sum = 0;
     for (int i = 0; i < DIGITS_IMAGES_ITEMS; i++)
@@ -119,7 +119,7 @@ def test_mnist_as_a_header(tmp_path: Path) -> None:
     idxfile.write(pair / "t10k-images-idx3-ubyte", images)
     labels = idxfile.read(MNIST / "t10k-labels-idx1-ubyte.gz")[:300]
     idxfile.write(pair / "t10k-labels-idx1-ubyte", labels)
-    done = convert(pair, tmp_path / "mnist.h", target_options={"name": "mnist"})
+    done = convert(pair, tmp_path / "mnist.h", target_options={"prefix": "mnist"})
     assert done.target_format == "c"
     body = """
     long sum = 0;
@@ -135,8 +135,8 @@ def test_mnist_as_a_header(tmp_path: Path) -> None:
 
 @gcc
 def test_two_headers_in_one_program(tmp_path: Path) -> None:
-    header(tmp_path / "a.h", images=IMAGES, name="a")
-    header(tmp_path / "b.h", images=IMAGES[:1], **{"odd name-1": LABELS[:1]}, name="b")
+    header(tmp_path / "a.h", images=IMAGES, prefix="a")
+    header(tmp_path / "b.h", images=IMAGES[:1], **{"odd name-1": LABELS[:1]}, prefix="b")
     body = 'printf("%d %d %d", A_IMAGES_ITEMS, B_IMAGES_ITEMS, b_odd_name_1[0]);'
     assert compiled(tmp_path, body, "a.h", "b.h") == "2 1 7"
 
@@ -148,9 +148,9 @@ def test_what_c_does_not_have(tmp_path: Path) -> None:
     for value in (np.nan, np.inf, -np.inf):
         with pytest.raises(UnsupportedError, match="finite"):
             header(tmp_path / "x.h", images=np.array([[1, value]], np.float32))
-    for name in ("1st", "a b", "", "ä"):
-        with pytest.raises(ValueError, match="name must be one in C"):
-            header(tmp_path / "x.h", images=IMAGES, name=name)
+    for prefix in ("1st", "a b", "", "ä"):
+        with pytest.raises(ValueError, match="prefix must begin a name"):
+            header(tmp_path / "x.h", images=IMAGES, prefix=prefix)
 
 
 # Verilog

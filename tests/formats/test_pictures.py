@@ -1233,6 +1233,12 @@ def test_other_columns_are_left_out_and_told(tmp_path: Path) -> None:
     assert columns.notes == ["left out masks: pictures have no place for it"]
 
 
+def test_names_of_classes_of_two_lines_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="is one line"):
+        written(tmp_path / "x.tar", np.zeros((1, 1, 1), np.uint8), np.array([0]), ("a\nb",))
+    assert os.listdir(tmp_path) == []
+
+
 def test_equal_items_make_equal_archives(tmp_path: Path) -> None:
     images, labels = np.arange(24, dtype=np.uint8).reshape(4, 2, 3), np.array([3, 1, 3, 2])
     for suffix in ("tar", "zip", "tar.gz", "tar.xz"):
@@ -1434,6 +1440,19 @@ def test_mnist_by_pillow(count: int, tmp_path: Path) -> None:
         with Image.open(tmp_path / f"ours/{labels[number]}/{number:05}.png") as image:
             assert (image.mode, image.format) == ("L", "PNG")
             assert np.array_equal(image, images[number])
+
+
+@pytest.mark.slow
+def test_hugging_face_reads_ours(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    images = np.random.default_rng(0).integers(0, 256, (20, 4, 5), np.uint8)
+    labels = np.arange(20) * 7 % 3
+    written(tmp_path / "out", images, labels, ("a", "b/c", "."))
+    found = datasets.load_dataset(
+        "imagefolder", data_dir=str(tmp_path / "out"), split="train", cache_dir=str(tmp_path / "hf")
+    )
+    assert found["label"][:] == labels.tolist()
+    assert np.array_equal([np.asarray(image) for image in found["image"]], images)
 
 
 @pytest.mark.slow

@@ -42,29 +42,29 @@ _LINE = 16
 """Numbers on a line, where an item's last dimension is longer."""
 
 
-def write_columns(path: str, columns: Columns, *, name: str | None = None) -> None:
+def write_columns(path: str, columns: Columns, *, prefix: str | None = None) -> None:
     """Write every column as a constant array, and the names of the classes.
 
     Args:
         path: the file.
         columns: what to write.
-        name: what the names of arrays and macros begin with: `digits` makes `digits_images` and
+        prefix: what the names of arrays and macros begin with: `digits` makes `digits_images` and
             DIGITS_IMAGES_ROWS. By default they are called as the columns are.
 
     Raises:
         UnsupportedError: for NaN and infinity, and for an array without elements, which C lacks.
-        ValueError: for a name that is none in C.
+        ValueError: for a prefix that makes no name in C.
     """
-    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ValueError(f"name must be one in C, not {name!r}")
-    prefix = f"{name}_" if name else ""
-    guard = f"{prefix or 'idx_'}{_identifier(next(iter(columns.arrays)))}_h".upper()
+    if prefix is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
+        raise ValueError(f"prefix must begin a name in C, not {prefix!r}")
+    start = f"{prefix}_" if prefix else ""
+    guard = f"{start or 'idx_'}{_identifier(next(iter(columns.arrays)))}_h".upper()
     with open(path, "w", encoding="ascii") as file:
         file.write(f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n")
         for column_name, column in columns.arrays.items():
-            _write_array(file, prefix + _identifier(column_name), column)
+            _write_array(file, start + _identifier(column_name), column)
         if columns.classes:
-            _write_classes(file, f"{prefix}classes", columns.classes)
+            _write_classes(file, f"{start}classes", columns.classes)
         file.write(f"\n#endif /* {guard} */\n")
         file.flush()
         os.fsync(file.fileno())

@@ -108,8 +108,7 @@ def _suffixes(place: Place, samples: dict[str, list[str]], field: str | None) ->
     """For each sample the suffix of its picture."""
     chosen = []
     for key, fields in samples.items():
-        is_picture = field.__eq__ if field else _is_picture
-        pictures = [suffix for suffix in fields if is_picture(suffix)]
+        pictures = [name for name in fields if (name == field if field else _is_picture(name))]
         if len(pictures) != 1:
             what = f"{len(pictures)} pictures ({', '.join(pictures)})" if pictures else "no picture"
             raise PairError(

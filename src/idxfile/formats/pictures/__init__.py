@@ -5,7 +5,9 @@ labels      tables of labels, names of classes
 listing     which files are the items, in which order, with which labels
 choices     the options, and the questions that a picture can ask
 decoding    one file → pixels
-column      all of them, on all cores, in order
+workers     many files → pixels, on all cores, in order
+column      all files as a column, decoded when they are asked for
+shelves     where files are put: folder, tar, zip
 writing     items → files
 """
 

@@ -1,7 +1,7 @@
 """One picture: from the bytes of its file to pixels, as the choices say.
 
-Plain PNG files (8-bit grey or RGB and nothing else) are taken apart here, and where their rows are
-filtered, by Pillow's decoder alone; everything else goes the whole way through Pillow.
+Plain PNG files (8-bit grey or RGB and nothing else) are taken apart here; everything else goes the
+whole way through Pillow.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def plain(data: bytes, choices: Choices) -> Plain | None:
 def decode_plain(pictures: Sequence[Plain]) -> Array:
     """The pixels of plain pictures of one shape, `(pictures, *shape)`.
 
-    Filters are taken off by Pillow's decoder, from all pictures as one: that takes a tenth of the
-    time of one after the other, if they are small.
+    Filters are taken off by Pillow's decoder, from all pictures as one: small ones one after the
+    other take many times as long.
     """
     shape = pictures[0].shape
     joined = png.together(pictures)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -69,7 +69,15 @@ def write_columns(path: str, columns: Columns, *, level: int = 6) -> None:
                 shelf.put(*file)
         shelf.put("metadata.jsonl", bytes(metadata))
         if columns.classes:
-            shelf.put("classes.txt", "".join(f"{c or ''}\n" for c in columns.classes).encode())
+            shelf.put("classes.txt", _class_lines(columns.classes))
+
+
+def _class_lines(classes: Sequence[str | None]) -> bytes:
+    """The names of the classes, a line for each label."""
+    bad = next((name for name in classes if name and name.splitlines() != [name]), None)
+    if bad is not None:
+        raise UnsupportedError(f"the name of a class is one line, not {bad!r}", found=bad)
+    return "".join(f"{name or ''}\n" for name in classes).encode()
 
 
 def pictures_and_labels(columns: Columns) -> tuple[Any, Any]:
