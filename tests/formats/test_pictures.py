@@ -1110,9 +1110,7 @@ def items() -> st.SearchStrategy[np.ndarray]:
     )
 
 
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=80).filter(
-    lambda word: not word.splitlines()[1:]
-)
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=80)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -133,6 +133,7 @@ FORMATS: dict[str, Format] = {
             members=("zarr.json", ".zgroup", ".zarray"),
             folder=True,
             extra="zarr",
+            ndim=(0, 32),
             separate=True,
             classes=True,
         ),
@@ -240,6 +241,7 @@ FORMATS: dict[str, Format] = {
             reads=False,
             writes=False,
             points=True,
+            ndim=(0, 32),
             classes=True,
         ),
     )

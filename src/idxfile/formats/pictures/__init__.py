@@ -1,14 +1,16 @@
 """Pictures: a folder of classes, a flat folder with a table of labels, a tar or zip of either.
 
-places      where files lie: folder, tar, zip
-labels      tables of labels, names of classes
-listing     which files are the items, in which order, with which labels
-choices     the options, and the questions that a picture can ask
-decoding    one file → pixels
-workers     many files → pixels, on all cores, in order
-column      all files as a column, decoded when they are asked for
-shelves     where files are put: folder, tar, zip
-writing     items → files
+    labels      tables of labels, names of classes
+    places      where files lie: folder, tar, zip
+    listing     which files are the items, in which order, with which labels
+    choices     the options, and the questions that a picture can ask
+    decoding    one file → pixels
+    workers     many files → pixels, on all cores, in order
+    column      all files as a column, decoded when they are asked for
+    shelves     where files are put: folder, tar, zip
+    writing     items → files
+
+Each imports only what stands above it.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def write_columns(path: str, columns: Columns, *, level: int = 6) -> None:
 
 def _class_lines(classes: Sequence[str | None]) -> bytes:
     """The names of the classes, a line for each label."""
-    bad = next((name for name in classes if name and name.splitlines() != [name]), None)
+    bad = next((name for name in classes if name and not {"\n", "\r"}.isdisjoint(name)), None)
     if bad is not None:
         raise UnsupportedError(f"the name of a class is one line, not {bad!r}", found=bad)
     return "".join(f"{name or ''}\n" for name in classes).encode()
