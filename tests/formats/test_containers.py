@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def check_all(arrays: dict[str, np.ndarray], path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"byteorder": "big"}, {"compression": "gzip"}], ids=str)
 def test_h5py_reads_ours(options: dict[str, Any], folder: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.h5", target_options=options)
     with h5py.File(folder / "a.h5") as file:
@@ -59,7 +60,7 @@ def test_h5py_reads_ours(options: dict[str, Any], folder: Path) -> None:
 
 
 def test_h5py_keeps_every_type(arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     for order in ("<", ">"):
         with h5py.File(tmp_path / "a.h5", "w") as file:
             for name, array in arrays.items():
@@ -68,7 +69,7 @@ def test_h5py_keeps_every_type(arrays: dict[str, np.ndarray], tmp_path: Path) ->
 
 
 def test_hdf5_of_others(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     array = values("int32", (50, 6, 7), finite=True)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("train/images", data=array, chunks=(7, 6, 7), compression="gzip")
@@ -91,7 +92,7 @@ def test_hdf5_of_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "empty"])
 def test_hdf5_that_is_damaged_or_holds_nothing(damage: str, tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["text"] = "nothing but a text"
     if damage == "cut":
@@ -106,7 +107,7 @@ def test_hdf5_that_is_damaged_or_holds_nothing(damage: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("options", [{}, {"compression": "none"}, {"chunk_nbytes": 5000}], ids=str)
 def test_zarr_reads_ours(options: dict[str, Any], folder: Path) -> None:
-    zarr = pytest.importorskip("zarr")
+    zarr = import_module("zarr")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.zarr", target_options=options)
     group = zarr.open_group(folder / "a.zarr", mode="r")
@@ -117,14 +118,14 @@ def test_zarr_reads_ours(options: dict[str, Any], folder: Path) -> None:
     assert group.attrs["classes"] == list(ds.classes or ())
     assert group["images"].metadata.dimension_names == ("item", "row", "column")
     assert group["images"].chunks == ((6 if "chunk_nbytes" in options else 200), 28, 28)
-    xr = pytest.importorskip("xarray")
+    xr = import_module("xarray")
     opened = xr.open_zarr(folder / "a.zarr", consolidated=False)
     assert (opened.images.values == ds.images[...]).all()
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_zarr_of_others(version: Any, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
-    zarr = pytest.importorskip("zarr")
+    zarr = import_module("zarr")
     group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=version)
     for name, array in arrays.items():
         group.create_array(name, shape=array.shape, dtype=array.dtype, chunks=(3, 2, 1))[:] = array
@@ -140,7 +141,7 @@ def test_zarr_of_others(version: Any, arrays: dict[str, np.ndarray], tmp_path: P
 
 
 def test_zarr_that_is_none(tmp_path: Path) -> None:
-    pytest.importorskip("zarr")
+    import_module("zarr")
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.zarr" / "zarr.json").write_text("{}")
     with pytest.raises(UnsupportedError, match="the group holds no array") as caught:
@@ -155,18 +156,18 @@ def test_zarr_that_is_none(tmp_path: Path) -> None:
 
 
 def test_safetensors_reads_ours(folder: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
+    library = import_module("safetensors.numpy")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.safetensors")
     found = library.load_file(folder / "a.safetensors")
     assert (found["images"] == ds.images[...]).all()
     assert found["labels"].tolist() == ds.labels.tolist()
-    with pytest.importorskip("safetensors").safe_open(folder / "a.safetensors", "numpy") as file:
+    with import_module("safetensors").safe_open(folder / "a.safetensors", "numpy") as file:
         assert json.loads(file.metadata()["classes"]) == list(ds.classes or ())
 
 
 def test_safetensors_are_read(arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
+    library = import_module("safetensors.numpy")
     library.save_file(arrays, tmp_path / "a.safetensors", metadata={"made": "by them"})
     check_all(arrays, tmp_path / "a.safetensors")
 
@@ -232,7 +233,7 @@ def test_headers_that_lie_are_refused(
 
 
 def test_scipy_reads_ours_as_matlab_would(folder: Path) -> None:
-    scipy_io = pytest.importorskip("scipy.io")
+    scipy_io = import_module("scipy.io")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.mat")
     found = scipy_io.loadmat(folder / "a.mat")
@@ -249,14 +250,14 @@ def test_scipy_reads_ours_as_matlab_would(folder: Path) -> None:
 def test_matlab_arrays_of_every_type(
     compressed: bool, arrays: dict[str, np.ndarray], tmp_path: Path
 ) -> None:
-    scipy_io = pytest.importorskip("scipy.io")
+    scipy_io = import_module("scipy.io")
     held = {name: a for name, a in arrays.items() if name not in ("float16", "bool")}
     scipy_io.savemat(tmp_path / "a.mat", held, do_compression=compressed)
     check_all(held, tmp_path / "a.mat")
 
 
 def test_the_labels_tell_which_dimension_counts_the_items(tmp_path: Path) -> None:
-    scipy_io = pytest.importorskip("scipy.io")
+    scipy_io = import_module("scipy.io")
     images = np.arange(2 * 3 * 5, dtype="uint8").reshape(5, 2, 3)
     labels = np.arange(5.0)
     last = {"X": np.moveaxis(images, 0, -1), "y": labels[:, None]}
@@ -279,7 +280,7 @@ def test_the_labels_tell_which_dimension_counts_the_items(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("last", [True, False])
 def test_matlab_7_3_is_read(last: bool, tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     images = np.arange(2 * 3 * 5, dtype="uint8").reshape(5, 2, 3)
     matlab = np.moveaxis(images, 0, -1) if last else images
     with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
@@ -299,7 +300,7 @@ def test_matlab_7_3_is_read(last: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [10, 130, 200, 300])
 def test_damaged_matlab_files_are_told(at: int, folder: Path) -> None:
-    pytest.importorskip("scipy")
+    import_module("scipy")
     convert(folder, folder / "a.mat")
     (folder / "b.mat").write_bytes((folder / "a.mat").read_bytes()[:at])
     with pytest.raises(FormatError) as caught:
@@ -321,7 +322,7 @@ def test_a_variable_of_matlab_5_ends_at_two_gibibytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["4", "5"])
 def test_matlab_files_of_both_old_versions_are_read(version: str, tmp_path: Path) -> None:
-    scipy_io = pytest.importorskip("scipy.io")
+    scipy_io = import_module("scipy.io")
     array = np.arange(12, dtype="float64").reshape(3, 4)
     scipy_io.savemat(tmp_path / "a.mat", {"data": array}, format=version)
     convert(tmp_path / "a.mat", tmp_path / "a.npy", source_format="mat")
@@ -329,7 +330,7 @@ def test_matlab_files_of_both_old_versions_are_read(version: str, tmp_path: Path
 
 
 def test_matlab_things_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
-    scipy_io, sparse = pytest.importorskip("scipy.io"), pytest.importorskip("scipy.sparse")
+    scipy_io, sparse = import_module("scipy.io"), import_module("scipy.sparse")
     images = np.arange(12, dtype="int16").reshape(3, 2, 2)
     things = {
         "images": images,

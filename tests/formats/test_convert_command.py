@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,7 +198,7 @@ def test_force_replaces(idx: Run) -> None:
 
 
 def test_a_folder_is_replaced_by_force_alone(idx: Run, folder: Path) -> None:
-    pytest.importorskip("zarr")
+    import_module("zarr")
     (folder / "a.zarr").mkdir()
     (folder / "a.zarr" / "old").write_bytes(b"old")
     done = idx("int64.npy", "a.zarr")
@@ -208,7 +209,7 @@ def test_a_folder_is_replaced_by_force_alone(idx: Run, folder: Path) -> None:
 
 
 def test_pointing(idx: Run) -> None:
-    pytest.importorskip("h5py")
+    import_module("h5py")
     assert idx("--point", "t10k-images-idx3-ubyte", "a.h5", "--column", "images").code == 0
     assert os.path.getsize("a.h5") < 10_000
     assert idx("t10k-images-idx3-ubyte", "a.json", "--column", "images", "-O", "url=u").code == 0
@@ -240,7 +241,7 @@ def test_a_progress_bar_is_shown_on_long_work_at_a_terminal(
     words: list[str], folder: Path, tmp_path: Path
 ) -> None:
     np.save("long.npy", np.zeros(1 << 27, "uint8"))
-    pty = pytest.importorskip("pty")
+    pty = import_module("pty")
     near, far = pty.openpty()
     command = [sys.executable, "-m", "idxfile", "convert", "long.npy", "long.idx", *words]
     done: Any = subprocess.run(command, stderr=far, stdout=subprocess.PIPE)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from trials import TYPES, mnist, values
 import idxfile
 from idxfile import FormatError, UnsupportedError, convert
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-feather = pytest.importorskip("pyarrow.feather")
+pa = import_module("pyarrow")
+pq = import_module("pyarrow.parquet")
+feather = import_module("pyarrow.feather")
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_pyarrow_reads_every_encoding_and_so_do_we(
         assert table.schema.field("image").metadata == {b"shape": b"[28, 28]", b"dtype": b"uint8"}
         found = np.frombuffer(b"".join(column.to_pylist()), "uint8").reshape(-1, 28, 28)
     else:
-        pytest.importorskip("PIL")
+        import_module("PIL")
         from PIL import Image
 
         pictures = [row["bytes"] for row in column.to_pylist()]
@@ -122,7 +123,7 @@ def hugging_face(pictures: list[bytes], labels: list[int], **more: Any) -> Any:
 
 
 def png_of(array: np.ndarray) -> bytes:
-    image = pytest.importorskip("PIL.Image")
+    image = import_module("PIL.Image")
     file = io.BytesIO()
     image.fromarray(array).save(file, "PNG")
     return file.getvalue()
@@ -258,7 +259,7 @@ def test_damaged_files_are_told(name: str, folder: Path) -> None:
 
 
 def test_pandas_reads_and_writes(folder: Path) -> None:
-    pd = pytest.importorskip("pandas")
+    pd = import_module("pandas")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.parquet", target_options={"encoding": "binary"})
     frame = pd.read_parquet(folder / "a.parquet")
@@ -272,7 +273,7 @@ def test_pandas_reads_and_writes(folder: Path) -> None:
 
 
 def test_polars_reads_and_writes(folder: Path) -> None:
-    pl = pytest.importorskip("polars")
+    pl = import_module("polars")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.parquet")
     frame = pl.read_parquet(folder / "a.parquet")
@@ -284,7 +285,7 @@ def test_polars_reads_and_writes(folder: Path) -> None:
 
 
 def test_duckdb_queries(folder: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = import_module("duckdb")
     ds = idxfile.open_dataset(folder)
     convert(folder, folder / "a.parquet")
     query = f"select label, count(*) from '{folder / 'a.parquet'}' group by label order by label"
@@ -322,3 +323,21 @@ def test_hugging_face_reads_ours(folder: Path) -> None:
     assert names == [f"digit {n}" for n in range(10)]
     assert labels == ds.labels.tolist()
     assert total == ds.images[...].sum()
+
+
+def test_tensors_of_permuted_axes_and_missing_tensors(tmp_path: Path) -> None:
+    array = np.arange(24, dtype="int16").reshape(4, 2, 3)
+    kind = pa.fixed_shape_tensor(pa.int16(), (3, 2), permutation=[1, 0])
+    turned = np.ascontiguousarray(array.transpose(0, 2, 1)).reshape(4, 6)
+    storage = pa.array(turned.tolist(), pa.list_(pa.int16(), 6))
+    for missing in (False, True):
+        if missing:
+            storage = pa.array([*turned.tolist()[:3], None], pa.list_(pa.int16(), 6))
+        table = pa.table({"image": pa.ExtensionArray.from_storage(kind, storage)})
+        pq.write_table(table, tmp_path / "a.parquet")
+        if missing:
+            with pytest.raises(UnsupportedError, match="missing"):
+                convert(tmp_path / "a.parquet", tmp_path / "a.npy")
+        else:
+            convert(tmp_path / "a.parquet", tmp_path / "a.npy")
+            assert (np.load(tmp_path / "a.npy") == array).all()

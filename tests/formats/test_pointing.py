@@ -10,6 +10,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def file(array: np.ndarray, tmp_path: Path) -> Path:
 
 
 def test_hdf5_shows_the_elements_where_they_lie(file: Path, array: np.ndarray) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     target = file.parent / "a.h5"
     if not array.shape:
         with pytest.raises(UnsupportedError, match="does not point to a scalar"):
@@ -78,7 +79,7 @@ with h5py.File(sys.argv[1]) as file:
 
 
 def test_hdf5_may_name_the_source_beside_it(tmp_path: Path) -> None:
-    pytest.importorskip("h5py")
+    import_module("h5py")
     (tmp_path / "one").mkdir()
     array = np.arange(1000, dtype="int32").reshape(10, 100)
     idxfile.write(tmp_path / "one" / "a.idx", array)
@@ -100,7 +101,7 @@ def test_hdf5_may_name_the_source_beside_it(tmp_path: Path) -> None:
 
 
 def test_some_items_and_other_files_are_pointed_to(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     array = np.arange(60, dtype="int16").reshape(10, 6)
     idxfile.write(tmp_path / "a.idx", array)
     np.save(tmp_path / "a.npy", array.astype("int64"))
@@ -115,7 +116,7 @@ def test_some_items_and_other_files_are_pointed_to(tmp_path: Path) -> None:
 
 
 def test_a_pair_is_pointed_to_with_its_names(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
+    h5py = import_module("h5py")
     folder = mnist(tmp_path, 50)
     (folder / "classes.txt").write_text("".join(f"digit {n}\n" for n in range(10)))
     with pytest.raises(UnsupportedError, match="labels: the elements do not lie"):
@@ -158,7 +159,7 @@ def test_what_is_compressed_cannot_be_pointed_to(tmp_path: Path) -> None:
 
 
 def open_references(path: Path) -> Any:
-    fsspec, zarr = pytest.importorskip("fsspec"), pytest.importorskip("zarr")
+    fsspec, zarr = import_module("fsspec"), import_module("zarr")
     files = fsspec.filesystem(
         "reference",
         fo=str(path),
@@ -196,7 +197,7 @@ def test_references_may_name_another_place(tmp_path: Path) -> None:
 
 
 def test_xarray_masks_nothing_of_the_references(tmp_path: Path) -> None:
-    xr = pytest.importorskip("xarray")
+    xr = import_module("xarray")
     array = values("uint8", (20, 5), finite=True)
     array[3] = 0
     idxfile.write(tmp_path / "a.idx", array)
@@ -230,7 +231,7 @@ def test_chunks_are_as_large_as_they_may_be(
 
 @pytest.mark.parametrize("chunk_nbytes", [1 << 20, 100, 1])
 def test_a_file_is_a_zarr_array(file: Path, array: np.ndarray, chunk_nbytes: int) -> None:
-    pytest.importorskip("zarr")
+    import_module("zarr")
     from idxfile.formats.views import open_zarr
 
     for source in (file, file.read_bytes(), gzip.compress(file.read_bytes()), idxfile.open(file)):
@@ -243,7 +244,7 @@ def test_a_file_is_a_zarr_array(file: Path, array: np.ndarray, chunk_nbytes: int
 
 
 def test_the_store_is_one_and_cannot_be_written(tmp_path: Path) -> None:
-    zarr = pytest.importorskip("zarr")
+    zarr = import_module("zarr")
     from idxfile.formats.views import IdxStore, open_zarr
 
     array = np.arange(30, dtype="int16").reshape(10, 3)
@@ -273,7 +274,7 @@ def test_the_store_is_one_and_cannot_be_written(tmp_path: Path) -> None:
     opened = open_zarr(tmp_path / "a.idx")
     with pytest.raises((ValueError, PermissionError)):
         opened[0] = 1
-    da = pytest.importorskip("dask.array")
+    da = import_module("dask.array")
     assert da.from_zarr(open_zarr(tmp_path / "a.idx", chunk_nbytes=24)).sum().compute() == 435
 
 
@@ -283,9 +284,9 @@ def test_the_store_is_one_and_cannot_be_written(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def registry() -> Any:
     """The files of this machine."""
-    pytest.importorskip("virtualizarr")
-    stores = pytest.importorskip("obstore.store")
-    registries = pytest.importorskip("obspec_utils.registry")
+    import_module("virtualizarr")
+    stores = import_module("obstore.store")
+    registries = import_module("obspec_utils.registry")
     return registries.ObjectStoreRegistry({"file://": stores.LocalStore()})
 
 
@@ -296,7 +297,7 @@ def test_virtualizarr_parses_idx(
 ) -> None:
     from idxfile.formats.virtual import IdxParser
 
-    xr = pytest.importorskip("xarray")
+    xr = import_module("xarray")
     store = IdxParser(name="pixels", chunk_nbytes=chunk_nbytes)(f"file://{file}", registry)
     if not array.size:
         return
@@ -309,7 +310,7 @@ def test_virtualizarr_parses_idx(
 def test_virtual_files_are_joined_and_saved(tmp_path: Path, registry: Any) -> None:
     from idxfile.formats.virtual import IdxParser
 
-    vz, xr = pytest.importorskip("virtualizarr"), pytest.importorskip("xarray")
+    vz, xr = import_module("virtualizarr"), import_module("xarray")
     parts = [values("float32", (10, 4, 5), finite=True) for _ in range(2)]
     for number, part in enumerate(parts):
         idxfile.write(tmp_path / f"{number}.idx", part)
@@ -337,7 +338,7 @@ def test_the_parser_judges_the_file(tmp_path: Path, registry: Any) -> None:
 
 
 def test_xarray_opens_idx_by_its_content(file: Path, array: np.ndarray) -> None:
-    xr = pytest.importorskip("xarray")
+    xr = import_module("xarray")
     other = file.rename(file.parent / "without a name")
     for engine in ("idx", None):
         with xr.open_dataset(other, engine=engine) as opened:
@@ -352,7 +353,7 @@ def test_xarray_opens_idx_by_its_content(file: Path, array: np.ndarray) -> None:
 
 
 def test_xarray_reads_what_it_needs(tmp_path: Path) -> None:
-    xr = pytest.importorskip("xarray")
+    xr = import_module("xarray")
     folder = mnist(tmp_path, 500)
     (folder / "classes.txt").write_text("".join(f"digit {n}\n" for n in range(10)))
     ds = idxfile.open_dataset(folder)
@@ -372,8 +373,8 @@ def test_xarray_reads_what_it_needs(tmp_path: Path) -> None:
 
 
 def test_xarray_gives_dask_arrays(tmp_path: Path) -> None:
-    xr = pytest.importorskip("xarray")
-    pytest.importorskip("dask")
+    xr = import_module("xarray")
+    import_module("dask")
     array = np.arange(3000, dtype="int32").reshape(100, 30)
     idxfile.write(tmp_path / "a.idx", array)
     for chunks in ({}, {"item": 100}):
@@ -387,7 +388,7 @@ def test_xarray_gives_dask_arrays(tmp_path: Path) -> None:
     [b"", b"# VobSub index file, v7", b"\xfftOc\0\0\0\2", bytes(8), b"\0\0\x08\x01\0\0\0\x05abc"],
 )
 def test_other_files_called_idx_are_left_to_others(data: bytes, tmp_path: Path) -> None:
-    pytest.importorskip("xarray")
+    import_module("xarray")
     from idxfile.adapters.xarray import IdxBackend
 
     (tmp_path / "a.idx").write_bytes(data)

@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from idxfile.formats import pictures, webdataset
 from idxfile.formats.columns import Columns, Sliced
 from idxfile.formats.conversion import convert
 
-wds = pytest.importorskip("webdataset")
+wds = import_module("webdataset")
 
 IMAGES = np.arange(4 * 6, dtype=np.uint8).reshape(4, 2, 3)
 LABELS = np.array([2, 0, 2, 1])

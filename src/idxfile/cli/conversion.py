@@ -96,8 +96,7 @@ def convert_command(
     given = _options(options, source, target, verb)
     if not os.path.isdir(dst):
         refuse_to_overwrite(dst, force)
-    total = os.path.getsize(src)
-    with progress_bar(f"convert {printable(os.path.basename(src))}", total) as progress:
+    with progress_bar(f"convert {printable(os.path.basename(src))}", _nbytes(src)) as progress:
         done = _usage(
             convert,
             src,
@@ -120,6 +119,18 @@ def convert_command(
         print_json(done.as_dict())
     else:
         _tell(done)
+
+
+def _nbytes(path: str) -> int:
+    """About how many bytes there are to convert."""
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(path)
+        for name in names
+        if os.path.exists(os.path.join(folder, name))
+    )
 
 
 def _tell(done: Conversion) -> None:

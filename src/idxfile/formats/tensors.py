@@ -158,7 +158,11 @@ def decoder_of(field: Any, choices: Choices, file: str) -> Decoder:
     kind, facts = field.type, field.metadata or {}
     name = f"{file}: {field.name}"
     if isinstance(kind, pa.FixedShapeTensorType):
-        return lambda chunk: np.asarray(chunk.to_numpy_ndarray())
+        if kind.permutation not in (None, list(range(len(kind.shape)))):
+            return lambda chunk: np.asarray(_filled(chunk, name).to_numpy_ndarray())
+        return lambda chunk: _from_lists(_filled(chunk, name).storage, name).reshape(
+            len(chunk), *kind.shape
+        )
     if isinstance(kind, pa.BaseExtensionType):
         inner = decoder_of(pa.field(field.name, kind.storage_type), choices, file)
         return lambda chunk: inner(chunk.storage)
