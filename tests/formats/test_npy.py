@@ -17,6 +17,7 @@ from trials import TYPES, mnist, values
 import idxfile
 from conftest import idx_bytes
 from idxfile import FormatError, PairError, TruncatedError, UnsupportedError, convert
+from idxfile.formats import stored
 
 SHAPES = [(), (0,), (3,), (2, 0), (4, 3, 5)]
 
@@ -71,6 +72,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return counts[-1]
 
     monkeypatch.setattr(os, "copy_file_range", count)
+    monkeypatch.setattr(stored, "_is_kernel_faster", lambda *_: True)
     return counts
 
 
@@ -94,6 +96,24 @@ def test_elements_that_lie_right_are_copied_by_the_kernel(
 
 
 @pytest.mark.parametrize("code", ["EXDEV", "ENOSYS", "EINVAL", "EOPNOTSUPP", "EPERM"])
+def test_the_kernel_copies_pages_that_lie_alike_and_what_has_no_disk(tmp_path: Path) -> None:
+    with open(tmp_path / "a", "wb") as file:
+        disk = os.major(os.fstat(file.fileno()).st_dev) != 0
+        assert stored._is_kernel_faster(16, file.fileno(), 16 + 3 * 4096 * 16)
+        assert stored._is_kernel_faster(16, file.fileno(), 128) is not disk
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 1 << 20, (1 << 20) + 4000, (3 << 20) + 1])
+def test_a_copy_through_memory_is_whole(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_is_kernel_faster", lambda *_: False)
+    array = values("uint8", (size,), finite=False)
+    np.save(tmp_path / "a.npy", array)
+    convert(tmp_path / "a.npy", tmp_path / "a.idx")
+    assert (tmp_path / "a.idx").read_bytes() == idx_bytes(array)
+
+
 def test_where_the_kernel_does_not_copy_we_do(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +121,7 @@ def test_where_the_kernel_does_not_copy_we_do(
         raise OSError(getattr(errno, code), "no")
 
     monkeypatch.setattr(os, "copy_file_range", refuse)
+    monkeypatch.setattr(stored, "_is_kernel_faster", lambda *_: True)
     array = values("uint8", (50, 6, 7), finite=False)
     np.save(tmp_path / "a.npy", array)
     convert(tmp_path / "a.npy", tmp_path / "a.idx")
@@ -114,31 +135,36 @@ def test_a_full_disk_is_no_reason_to_copy_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "copy_file_range", full)
+    monkeypatch.setattr(stored, "_is_kernel_faster", lambda *_: True)
     np.save(tmp_path / "a.npy", values("uint8", (9,), finite=False))
     with pytest.raises(OSError, match="No space left"):
         convert(tmp_path / "a.npy", tmp_path / "a.idx")
     assert os.listdir(tmp_path) == ["a.npy"]
 
 
+@pytest.mark.parametrize("in_kernel", [True, False])
 def test_a_source_that_shrinks_meanwhile_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    in_kernel: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = os.copy_file_range
     source = tmp_path / "a.npy"
     np.save(source, values("uint8", (1000,), finite=False))
 
-    def shrink(*words: Any) -> int:
+    def shrink(*_: Any) -> bool:
         os.truncate(source, 600)
-        return real(*words)
+        return in_kernel
 
-    monkeypatch.setattr(os, "copy_file_range", shrink)
+    monkeypatch.setattr(stored, "_is_kernel_faster", shrink)
     with pytest.raises(TruncatedError, match="472 of 1,000 bytes") as caught:
         convert(source, tmp_path / "a.idx")
     assert caught.value.file == str(source)
     assert os.listdir(tmp_path) == ["a.npy"]
 
 
-def test_progress_is_told_of_a_kernel_copy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_kernel", [True, False])
+def test_progress_is_told_of_a_copy(
+    in_kernel: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_is_kernel_faster", lambda *_: in_kernel)
     np.save(tmp_path / "a.npy", np.zeros((40_000_000,), "uint8"))
     told: list[tuple[int, int]] = []
     convert(tmp_path / "a.npy", tmp_path / "a.idx", progress=lambda *now: told.append(now))

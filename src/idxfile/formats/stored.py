@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import mmap
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,12 +16,16 @@ from ..array import DEFAULT_BLOCK_NBYTES
 from ..elements import Array, read_elements, stored_pieces
 from ..errors import TruncatedError
 from ..source import LocalFile
+from ..source.local import write_exactly
 from .columns import Column, View, steps
 
 __all__ = ["Stored", "stored_of", "write_elements"]
 
 _COPIED_NBYTES = 1 << 24
 """What one call to the kernel copies: as often progress is told."""
+
+_BUFFER_NBYTES = 1 << 20
+"""What is copied at once through memory."""
 
 _NOT_COPIED = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
 """What the kernel says where it does not copy between two files: then we do."""
@@ -123,13 +128,12 @@ def write_elements(file: _File, column: Column, dtype: np.dtype[Any]) -> None:
         dtype: of the elements as they shall lie in the file: the column's, in some byte order.
     """
     stored = stored_of(column)
-    done = 0
     if stored is not None and stored.stored_dtype == dtype:
         file.flush()
-        done = copy_elements(stored, file.fileno(), file.tell(), _tell(column))
-        file.seek(done, os.SEEK_CUR)
-        if done == stored.nbytes:
-            return
+        tell = column.tell if isinstance(column, View) else None
+        copy_elements(stored, file.fileno(), file.tell(), tell)
+        file.seek(stored.nbytes, os.SEEK_CUR)
+        return
     for block in column.blocks():
         for piece in stored_pieces(block, dtype):
             file.write(piece)
@@ -137,36 +141,39 @@ def write_elements(file: _File, column: Column, dtype: np.dtype[Any]) -> None:
 
 def copy_elements(
     stored: Stored, target: int, offset: int, tell: Callable[[int], None] | None
-) -> int:
-    """Copy elements in the kernel.
+) -> None:
+    """Copy elements as they lie, in the kernel where that is possible and not slower.
 
-    Returns:
-        How many bytes: all, or 0 where the kernel does not copy between these files.
+    Args:
+        stored: the elements.
+        target: the descriptor of the file that they are copied to.
+        offset: where in it.
+        tell: called with the bytes of each piece.
 
     Raises:
         TruncatedError: when the source has become shorter than it was.
     """
-    if not hasattr(os, "copy_file_range"):  # pragma: no cover
-        return 0
+    buffer = memoryview(bytearray(min(_BUFFER_NBYTES, stored.nbytes)))
+    in_kernel = _is_kernel_faster(stored.offset, target, offset)
     done, total = 0, stored.nbytes
     while done < total:
-        try:
-            count = os.copy_file_range(
-                stored.source.fd,
-                target,
-                min(_COPIED_NBYTES, total - done),
-                stored.offset + done,
-                offset + done,
+        start, goal, left = stored.offset + done, offset + done, total - done
+        count: int | None = None
+        if in_kernel:
+            count = _copy_in_kernel(
+                stored.source.fd, target, min(_COPIED_NBYTES, left), start, goal
             )
-        except OSError as error:
-            if done or error.errno not in _NOT_COPIED:
-                raise
-            return 0
+            in_kernel = count is not None
+        if count is None:
+            # Pieces end where pages of the target do.
+            piece = buffer[: min(left, len(buffer) - goal % mmap.PAGESIZE % len(buffer))]
+            count = stored.source.readinto_at(start, piece)
+            write_exactly(target, piece[:count], goal)
         if not count:
             raise TruncatedError(
                 f"{done:,} of {total:,} bytes: the file is shorter than it was",
                 file=stored.source.name,
-                offset=stored.offset + done,
+                offset=start,
                 found=done,
                 expected=total,
                 hint="another program shortened it meanwhile",
@@ -174,8 +181,24 @@ def copy_elements(
         done += count
         if tell is not None:
             tell(count)
-    return done
 
 
-def _tell(column: Column) -> Callable[[int], None] | None:
-    return column.tell if isinstance(column, View) else None
+def _is_kernel_faster(start: int, target: int, goal: int) -> bool:
+    """Whether copying in the kernel pays.
+
+    On a disk of this machine it does only for pages that lie alike in both files: 47 MB of others
+    took 50 ms on ext4, and 38 through memory. In memory (tmpfs) it always does, and a network's
+    file system may copy without sending: such have no device of their own.
+    """
+    alike = (start - goal) % mmap.PAGESIZE == 0
+    return hasattr(os, "copy_file_range") and (alike or os.major(os.fstat(target).st_dev) == 0)
+
+
+def _copy_in_kernel(source: int, target: int, count: int, start: int, goal: int) -> int | None:
+    """Copy some bytes between two files; None where the kernel does not."""
+    try:
+        return os.copy_file_range(source, target, count, start, goal)
+    except OSError as error:
+        if error.errno not in _NOT_COPIED:
+            raise
+        return None
