@@ -95,7 +95,6 @@ def test_elements_that_lie_right_are_copied_by_the_kernel(
     assert (tmp_path / "c.idx").read_bytes() == idx_bytes(array[40::-3])
 
 
-@pytest.mark.parametrize("code", ["EXDEV", "ENOSYS", "EINVAL", "EOPNOTSUPP", "EPERM"])
 def test_the_kernel_copies_pages_that_lie_alike_and_what_has_no_disk(tmp_path: Path) -> None:
     with open(tmp_path / "a", "wb") as file:
         disk = os.major(os.fstat(file.fileno()).st_dev) != 0
@@ -114,6 +113,7 @@ def test_a_copy_through_memory_is_whole(
     assert (tmp_path / "a.idx").read_bytes() == idx_bytes(array)
 
 
+@pytest.mark.parametrize("code", ["EXDEV", "ENOSYS", "EINVAL", "EOPNOTSUPP", "EPERM"])
 def test_where_the_kernel_does_not_copy_we_do(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
