@@ -25,7 +25,7 @@ _COPIED_NBYTES = 1 << 24
 """What one call to the kernel copies: as often progress is told."""
 
 _BUFFER_NBYTES = 1 << 20
-"""What is copied at once through memory."""
+"""What is copied, or turned, at once: as much as a processor's cache holds."""
 
 _NOT_COPIED = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
 """What the kernel says where it does not copy between two files: then we do."""
@@ -134,7 +134,7 @@ def write_elements(file: _File, column: Column, dtype: np.dtype[Any]) -> None:
         copy_elements(stored, file.fileno(), file.tell(), tell)
         file.seek(stored.nbytes, os.SEEK_CUR)
         return
-    for block in column.blocks():
+    for block in column.blocks(block_nbytes=_BUFFER_NBYTES):
         for piece in stored_pieces(block, dtype):
             file.write(piece)
 
