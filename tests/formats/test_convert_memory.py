@@ -14,7 +14,7 @@ import pytest
 
 import idxfile
 
-MOST = 200 * 1_000_000
+MOST = 220 * 1_000_000
 """What a process may hold at most, with NumPy and the library of the format in it."""
 
 CHILD = """
