@@ -29,7 +29,8 @@ from idxfile import (
     convert,
 )
 from idxfile.formats import conversion, npy, table
-from idxfile.formats.columns import Columns, Sliced, Streamed, View, in_groups
+from idxfile.formats.blocks import in_groups
+from idxfile.formats.columns import Columns, Sliced, Streamed, View
 from idxfile.formats.options import described, options_of, parsed
 from idxfile.formats.row import NUMBERS
 from idxfile.formats.table import all_formats

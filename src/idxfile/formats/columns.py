@@ -6,7 +6,6 @@ the file calls them), each read block by block. N formats need N readers and N w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ import numpy as np
 from ..array import DEFAULT_BLOCK_NBYTES
 from ..elements import Array
 from ..errors import PairError, UnsupportedError
+from .blocks import in_groups, item_nbytes, steps
 
 __all__ = ["Column", "Columns", "Sliced", "Streamed", "View"]
 
@@ -224,40 +224,3 @@ def _passing(blocks: Iterable[Array], items: range) -> Iterator[Array]:
         start = inside.stop
         if start >= items.stop:
             return
-
-
-def item_nbytes(column: Column) -> int:
-    """The bytes of one item, exact; of a scalar, its own."""
-    return math.prod(column.shape[1:]) * column.dtype.itemsize
-
-
-def nbytes(column: Column) -> int:
-    """The bytes of all items, exact."""
-    return math.prod(column.shape) * column.dtype.itemsize
-
-
-def steps(
-    shape: Sequence[int], dtype: np.dtype[Any], block_nbytes: int, align: int = 1
-) -> Iterator[tuple[int, int]]:
-    """The bounds of blocks of about `block_nbytes` along dimension 0; at least one item each."""
-    one = math.prod(shape[1:]) * dtype.itemsize
-    step = max(1, block_nbytes // max(1, one))
-    step = max(align, step // align * align)
-    for low in range(0, shape[0], step):
-        yield low, min(low + step, shape[0])
-
-
-def in_groups(blocks: Iterable[Array], count: int) -> Iterator[Array]:
-    """The same items in blocks of exactly `count` items each, but for the last."""
-    kept: list[Array] = []
-    size = 0
-    for block in blocks:
-        while size + len(block) >= count:
-            cut = count - size
-            yield np.concatenate([*kept, block[:cut]]) if kept else block[:cut]
-            kept, size, block = [], 0, block[cut:]
-        if len(block):
-            kept.append(block)
-            size += len(block)
-    if kept:
-        yield kept[0] if len(kept) == 1 else np.concatenate(kept)

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..codecs import codec_of_name
 from ..errors import UnsupportedError
-from .columns import Columns, View, nbytes
+from .blocks import nbytes
+from .columns import Columns, View
 from .fitting import choose, settle
 from .opening import function_of, named_errors, open_columns, open_labels
 from .recognition import format_of_source, format_of_target

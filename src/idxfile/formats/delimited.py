@@ -9,9 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +19,8 @@ from ..elements import Array
 from ..errors import FormatError
 from .columns import Columns, Sliced, Streamed
 from .lines import line_blocks, text_sink
-from .roles import SINGULAR, roles
-from .tabular import EXACT, PIXEL, Findings, Layout, damaged, lay_out, names_of, refuse_rounded
+from .roles import SINGULAR
+from .tabular import EXACT, Findings, Layout, damaged, is_header, lay_out, names_of, refuse_rounded
 
 __all__ = ["read_columns", "write_columns"]
 
@@ -59,7 +58,7 @@ def read_columns(
     first, second = _first_rows(path)
     sep = _DELIMITERS.get(delimiter) or max(",;\t", key=first.count)
     rows = [next(csv.reader([row], delimiter=sep), []) for row in (first, second)]
-    named = header == "yes" or (header == "auto" and _is_header(*rows))
+    named = header == "yes" or (header == "auto" and is_header(*rows))
     layout = lay_out(rows[0] if named else None, len(rows[0]), label, shape, path)
     notes = [*layout.notes, f"the first row is {'a header' if named else 'an item'}"]
     table = _Table(path, sep, named, layout)
@@ -87,20 +86,6 @@ def _first_rows(path: str) -> tuple[str, str]:
         raise FormatError("the table is empty", file=path)
     first, second = (*lines, "")[:2]
     return first.rstrip("\r"), second.rstrip("\r")
-
-
-def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether the first row is no row of values: texts over numbers, or texts alone."""
-    texts = [not _NUMBER.fullmatch(field) for field in first]
-    if not second:
-        return all(texts) and any(roles([name]) or PIXEL.fullmatch(name) for name in first)
-    numbers = [bool(_NUMBER.fullmatch(field)) for field in second]
-    return all(texts) or any(a and b for a, b in zip(texts, numbers, strict=False))
-
-
-_NUMBER = re.compile(
-    r"\s*[+-]?(\d+\.?\d*([e][+-]?\d+)?|\.\d+([e][+-]?\d+)?|nan|inf|infinity)\s*", re.IGNORECASE
-)
 
 
 class _Table:

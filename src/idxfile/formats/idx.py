@@ -23,7 +23,8 @@ from ..pairs import open_dataset
 from ..problems import Problem, settle
 from ..sink import open_sink
 from ..source import InOrder, LocalFile, header_prefix, open_source
-from .columns import Columns, Sliced, Streamed, steps
+from .blocks import steps
+from .columns import Columns, Sliced, Streamed
 from .roles import ALL
 from .stored import Stored, write_elements
 

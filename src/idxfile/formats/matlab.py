@@ -18,7 +18,8 @@ from ..elements import Array
 from ..errors import FormatError, UnsupportedError
 from ..source import LocalFile
 from . import matfile
-from .columns import Columns, Sliced, nbytes
+from .blocks import nbytes
+from .columns import Columns, Sliced
 from .roles import in_roles, is_label, of_split
 from .row import imported
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..elements import Array, as_bytes, stored_pieces
 from ..errors import FormatError
-from .columns import Columns, Sliced, Streamed, steps
+from .blocks import steps
+from .columns import Columns, Sliced, Streamed
 from .npy import check_length, read_header, write_header
 from .roles import in_roles, of_split
 

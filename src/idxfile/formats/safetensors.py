@@ -18,7 +18,8 @@ import numpy as np
 
 from ..errors import FormatError, UnsupportedError
 from ..source import LocalFile
-from .columns import Columns, nbytes
+from .blocks import nbytes
+from .columns import Columns
 from .roles import in_roles, of_split
 from .stored import Stored, write_elements
 

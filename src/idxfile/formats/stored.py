@@ -7,17 +7,18 @@ import math
 import mmap
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..array import DEFAULT_BLOCK_NBYTES
-from ..elements import Array, read_elements, stored_pieces
+from ..elements import Array, as_bytes, read_elements, stored_pieces
 from ..errors import TruncatedError
 from ..source import LocalFile
 from ..source.local import write_exactly
-from .columns import Column, View, steps
+from .blocks import steps
+from .columns import Column, View
 
 __all__ = ["Stored", "stored_of", "write_elements"]
 
@@ -68,18 +69,12 @@ class Stored:
         return block[:: items.step] if items.step > 0 else block[::-1][:: -items.step]
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
-        """All items in order, as fresh native arrays of about `block_nbytes`; one is read ahead."""
+        """All items in order, as fresh native arrays of about `block_nbytes`."""
         if not self.shape:
             yield self._read(self)
             return
-        coming: Future[Array] | None = None
-        with ThreadPoolExecutor(1) as reader:
-            for low, high in steps(self.shape, self.dtype, block_nbytes):
-                block, coming = coming, reader.submit(self._read, self._part(low, high))
-                if block is not None:
-                    yield block.result()
-            if coming is not None:
-                yield coming.result()
+        for low, high in steps(self.shape, self.dtype, block_nbytes):
+            yield self._read(self._part(low, high))
 
     def _part(self, low: int, high: int) -> Stored:
         """The items from `low` to `high`, in their place."""
@@ -128,15 +123,58 @@ def write_elements(file: _File, column: Column, dtype: np.dtype[Any]) -> None:
         dtype: of the elements as they shall lie in the file: the column's, in some byte order.
     """
     stored = stored_of(column)
-    if stored is not None and stored.stored_dtype == dtype:
+    tell = column.tell if isinstance(column, View) else None
+    if stored is None:
+        for block in column.blocks():
+            for piece in stored_pieces(block, dtype):
+                file.write(piece)
+    elif stored.stored_dtype == dtype:
         file.flush()
-        tell = column.tell if isinstance(column, View) else None
         copy_elements(stored, file.fileno(), file.tell(), tell)
         file.seek(stored.nbytes, os.SEEK_CUR)
-        return
-    for block in column.blocks(block_nbytes=_BUFFER_NBYTES):
-        for piece in stored_pieces(block, dtype):
-            file.write(piece)
+    else:
+        for elements in _turned(stored, dtype):
+            file.write(as_bytes(elements))
+            if tell is not None:
+                tell(elements.nbytes)
+
+
+def _turned(stored: Stored, dtype: np.dtype[Any]) -> Iterator[Array]:
+    """All elements in another byte order, in pieces that fit into a processor's cache.
+
+    Two buffers are used in turn: the next piece is read and turned while this one is written.
+    """
+    size, step = stored.nbytes // dtype.itemsize, _BUFFER_NBYTES // dtype.itemsize
+    raw = np.empty(min(size, step), stored.stored_dtype)
+    buffers = [np.empty(min(size, step), dtype) for _ in range(2)]
+
+    def turn(start: int, target: Array) -> Array:
+        count = min(step, size - start)
+        offset = start * dtype.itemsize
+        got = stored.source.readinto_at(stored.offset + offset, as_bytes(raw[:count]))
+        if got < raw[:count].nbytes:
+            raise _shorter(stored, offset + got)
+        target[:count] = raw[:count]
+        return target[:count]
+
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(turn, 0, buffers[0])
+        for number, start in enumerate(range(0, size, step), 1):
+            elements = coming.result()
+            if start + step < size:
+                coming = reader.submit(turn, start + step, buffers[number % 2])
+            yield elements
+
+
+def _shorter(stored: Stored, done: int) -> TruncatedError:
+    return TruncatedError(
+        f"{done:,} of {stored.nbytes:,} bytes: the file is shorter than it was",
+        file=stored.source.name,
+        offset=stored.offset + done,
+        found=done,
+        expected=stored.nbytes,
+        hint="another program shortened it meanwhile",
+    )
 
 
 def copy_elements(
@@ -170,14 +208,7 @@ def copy_elements(
             count = stored.source.readinto_at(start, piece)
             write_exactly(target, piece[:count], goal)
         if not count:
-            raise TruncatedError(
-                f"{done:,} of {total:,} bytes: the file is shorter than it was",
-                file=stored.source.name,
-                offset=start,
-                found=done,
-                expected=total,
-                hint="another program shortened it meanwhile",
-            )
+            raise _shorter(stored, done)
         done += count
         if tell is not None:
             tell(count)

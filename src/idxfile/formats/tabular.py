@@ -17,7 +17,7 @@ import numpy as np
 
 from ..elements import Array, first_lossy
 from ..errors import FormatError, UnsupportedError
-from .roles import LABEL_NAMES, is_label
+from .roles import LABEL_NAMES, is_label, roles
 
 __all__: list[str] = []
 
@@ -25,6 +25,11 @@ PIXEL = re.compile(r"(?:[a-z]+[_-]?)?(\d+(?:[_x.,-]\d+)*)", re.IGNORECASE)
 _MORE_LABELS = re.compile(rf"(?:{'|'.join(sorted(LABEL_NAMES))})[_ ]?\d+", re.IGNORECASE)
 EXACT = 1 << 53
 """Up to here a float64 is every whole number."""
+
+
+_NUMBER = re.compile(
+    r"\s*[+-]?(\d+\.?\d*([e][+-]?\d+)?|\.\d+([e][+-]?\d+)?|nan|inf|infinity)\s*", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,15 @@ class Layout:
     """Numbers of the columns of labels: none, one, or more."""
     item_shape: tuple[int, ...]
     notes: list[str] = field(default_factory=list)
+
+
+def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the first row is no row of values: texts over numbers, or texts alone."""
+    texts = [not _NUMBER.fullmatch(field) for field in first]
+    if not second:
+        return all(texts) and any(roles([name]) or PIXEL.fullmatch(name) for name in first)
+    numbers = [bool(_NUMBER.fullmatch(field)) for field in second]
+    return all(texts) or any(a and b for a, b in zip(texts, numbers, strict=False))
 
 
 def lay_out(

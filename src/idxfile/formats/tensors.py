@@ -142,11 +142,8 @@ def is_text(kind: Any) -> bool:
     """Whether a column of this type holds texts."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind))
-
-
-def _is_view(kind: Any) -> bool:
-    return bool(pa.types.is_string_view(kind))
+    types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(fits(kind) for fits in types)
 
 
 def decoder_of(field: Any, choices: Choices, file: str) -> Decoder:

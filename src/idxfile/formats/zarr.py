@@ -8,7 +8,8 @@ import numpy as np
 import zarr
 
 from ..errors import FormatError, UnsupportedError
-from .columns import Columns, Sliced, in_groups
+from .blocks import in_groups
+from .columns import Columns, Sliced
 from .layout import axes, chunk_items
 from .roles import in_roles, of_split
 
