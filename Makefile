@@ -22,7 +22,8 @@ test: $(VENV)/.formats
 
 # The core alone, for other Pythons.
 test-core: $(VENV)/.test
-	$(PYTEST) -m "not slow" --ignore=tests/formats --ignore=tests/adapters
+	$(PYTEST) -m "not slow" --ignore=tests/formats --ignore=tests/adapters \
+		--ignore=tests/remote --ignore=tests/web --ignore=tests/engines
 
 # The long tests, and the frameworks.
 test-all: $(VENV)/.frameworks
@@ -49,18 +50,19 @@ $(VENV)/.base: pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.base tests/system-packages.sh
-	sh tests/system-packages.sh
+	sh tests/system-packages.sh strace gcc make node:nodejs iverilog tmux
 	$(BIN)/pip install -q --group test
 	touch $@
 
 $(VENV)/.formats: $(VENV)/.test
-	$(BIN)/pip install -q --group formats
+	$(BIN)/pip install -q --group formats --group services
 	touch $@
 
 # PyTorch by itself and first: this release is the small one, for processors.
 $(VENV)/.frameworks: $(VENV)/.formats
 	$(BIN)/pip install -q 'torch==2.13.0'
-	$(BIN)/pip install -q --group frameworks
+	$(BIN)/pip install -q --group frameworks --group engines --group browser
+	sh tests/system-packages.sh chromium
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.base

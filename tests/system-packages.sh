@@ -1,10 +1,11 @@
 #!/bin/sh
-# What the tests need outside Python: strace kills and fails system calls (tests/test_durability.py),
-# gcc and node run the readers in C and JavaScript (tests/test_conformance.py), iverilog reads the
-# memory files for FPGA benches (tests/formats/test_firmware.py).
+# What the tests need outside Python, each as COMMAND or COMMAND:PACKAGE. strace kills and fails system
+# calls (test_durability), gcc and node run the readers in C and JavaScript (test_conformance), iverilog
+# reads memory files for FPGA benches (formats/test_firmware), tmux is a terminal to draw in, chromium a
+# browser for the page (viewer/).
 set -e
 missing=""
-for pair in strace:strace gcc:gcc make:make node:nodejs iverilog:iverilog; do
+for pair in "$@"; do
   command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair##*:}"
 done
 [ -z "$missing" ] && exit 0
