@@ -28,22 +28,40 @@ BATCH = 256
 MEAN, STD = 0.1307, 0.3081
 
 
-def per_item_loader(images: Any, labels: Any, workers: int) -> Callable[[], None]:
-    """One epoch of the loader that tutorials show."""
+def per_item_loader(pixels: Any, labels: Any, workers: int) -> Callable[[], None]:
+    """One epoch of the loader that tutorials show, step by step as torchvision takes them.
+
+    Images and labels are tensors; an item becomes a PIL picture, and that a tensor; the
+    normalisation is a module that works on a copy and makes tensors of its numbers each time.
+    """
     import torch
     from PIL import Image
     from torch.utils.data import DataLoader
+
+    images, classes = torch.from_numpy(pixels.copy()), torch.from_numpy(labels.copy())
+
+    class Normalise(torch.nn.Module):
+        def forward(self, tensor: Any) -> Any:
+            tensor = tensor.clone()
+            mean = torch.as_tensor([MEAN], dtype=tensor.dtype, device=tensor.device)
+            std = torch.as_tensor([STD], dtype=tensor.dtype, device=tensor.device)
+            if (std == 0).any():
+                raise ValueError
+            return tensor.sub_(mean.view(-1, 1, 1)).div_(std.view(-1, 1, 1))
+
+    normalise = Normalise()
 
     class PerItem(torch.utils.data.Dataset):
         def __len__(self) -> int:
             return len(images)
 
         def __getitem__(self, item: int) -> tuple[Any, int]:
-            picture = Image.fromarray(images[item])
+            picture, label = Image.fromarray(images[item].numpy()), int(classes[item])
             tensor = torch.from_numpy(np.array(picture, np.uint8, copy=True))
-            tensor = tensor.view(28, 28, 1).permute((2, 0, 1)).contiguous()
-            tensor = tensor.to(torch.float32).div(255)
-            return tensor.sub_(MEAN).div_(STD), int(labels[item])
+            tensor = tensor.view(*picture.size[::-1], len(picture.getbands()))
+            tensor = tensor.permute((2, 0, 1)).contiguous()
+            tensor = tensor.to(dtype=torch.get_default_dtype()).div(255)
+            return normalise(tensor), label
 
     loader = DataLoader(PerItem(), batch_size=BATCH, shuffle=True, num_workers=workers)
 
@@ -89,24 +107,31 @@ def cold(path: str, run: Callable[[], None]) -> float:
     return timed(run)
 
 
-def large_file(folder: str, nbytes: int) -> tuple[str, Dataset]:
-    """A file of digits, as many as asked for, and the data set over it."""
+def large_file(folder: str, nbytes: int) -> str:
+    """A file of digits, as many as asked for."""
     pixels = idxfile.read("tests/data/mnist/train-images-idx3-ubyte.gz")
     count = nbytes // pixels[0].nbytes
     path = os.path.join(folder, "large.idx")
     with idxfile.create(path, dtype="uint8", item_shape=(28, 28), count=count) as writer:
         while len(writer) < count:
             writer.append(pixels[: count - len(writer)])
-    return path, Dataset(idxfile.open(path), np.arange(count) % 10)
+    return path
+
+
+def labelled(path: str) -> Dataset:
+    """The data set over it."""
+    images = idxfile.open(path)
+    return Dataset(images, np.arange(len(images)) % 10)
 
 
 def block_shuffle(folder: str, nbytes: int) -> Row:
     """`shuffle="blocks"` of a file that is on the disk, against reading it from end to end."""
-    path, ds = large_file(folder, nbytes)
+    path = large_file(folder, nbytes)
 
     def blocks() -> None:
-        for _ in ds.batches(BATCH, shuffle="blocks", seed=0):
-            pass
+        with labelled(path) as ds:  # no longer than this: what is mapped stays in the page cache
+            for _ in ds.batches(BATCH, shuffle="blocks", seed=0):
+                pass
 
     def sequential() -> None:
         with open(path, "rb", buffering=0) as file:
@@ -122,7 +147,8 @@ def block_shuffle(folder: str, nbytes: int) -> Row:
 
 def taking_apart(folder: str) -> list[Row]:
     """Select, split and merge of a gigabyte, against `cp` of the result."""
-    path, ds = large_file(folder, 1_000_000_000)
+    path = large_file(folder, 1_000_000_000)
+    ds = labelled(path)
     out = os.path.join(folder, "out")
 
     def saved(*parts: Dataset) -> None:

@@ -202,7 +202,7 @@ def test_a_pass_is_resumed_where_it_was(shuffle):
 
 def test_block_shuffle_mixes_whole_runs(monkeypatch):
     monkeypatch.setattr("idxfile.batching.RUN_NBYTES", 40)
-    monkeypatch.setattr("idxfile.batching.POOL_NBYTES", 120)
+    monkeypatch.setattr("idxfile.batching.POOL_RUNS", 3)
     pools = list(block_order(100, 4, 0))
     assert sorted(np.concatenate(pools).tolist()) == list(range(100))
     assert [len(pool) for pool in pools] == [30, 30, 30, 10]
@@ -210,8 +210,39 @@ def test_block_shuffle_mixes_whole_runs(monkeypatch):
         assert len({n // 10 for n in pool.tolist()}) == len(pool) // 10
     assert pools[0].tolist() != sorted(pools[0].tolist())
     ds = Dataset(np.arange(100, dtype="int32"), np.arange(100) % 3)
-    got = np.concatenate([x for x, _ in ds.batches(7, shuffle="blocks", seed=0)])
-    assert got.tolist() == np.concatenate(pools).tolist()
+    order = np.concatenate(pools).tolist()
+    for out in (None, np.empty(7, "int32")):
+        got = [x.copy() for x, _ in ds.batches(7, shuffle="blocks", seed=0, out=out)]
+        assert np.concatenate(got).tolist() == order
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("runs", [1, 2, 5])
+def test_block_shuffle_is_aligned_whatever_the_sizes(monkeypatch, tmp_path, seed, runs):
+    """The short run at the end falls into any pool, the first one too; batches cross pools."""
+    monkeypatch.setattr("idxfile.batching.RUN_NBYTES", 40)
+    monkeypatch.setattr("idxfile.batching.POOL_RUNS", runs)
+    idxfile.write(tmp_path / "x.idx", np.arange(103, dtype="int32"))
+    order = np.concatenate([*block_order(103, 4, seed)])
+    for size in (1, 7, 64, 200):
+        for start in (0, 1, 3):
+            with idxfile.open(tmp_path / "x.idx") as x:
+                parts = Dataset(x, np.arange(103)).batches(
+                    size, shuffle="blocks", seed=seed, scale=(0, 1 / 2**31), start=start
+                )
+                pairs = [(images, labels) for images, labels in parts]
+            labels = np.concatenate([y for _, y in pairs] or [np.arange(0)])
+            assert labels.tolist() == order[start * size :].tolist()
+            images = np.concatenate([x for x, _ in pairs] or [np.arange(0)])
+            assert np.rint(images * (1 - 1 / 2**31)).tolist() == labels.tolist()
+
+
+def test_block_shuffle_sees_what_was_written_in_mode_c(tmp_path):
+    idxfile.write(tmp_path / "x.idx", np.zeros(9, "uint8"))
+    with idxfile.open(tmp_path / "x.idx", mode="c") as x:
+        x[4] = 7
+        ((images, labels),) = Dataset(x, np.arange(9)).batches(9, shuffle="blocks", seed=0)
+        assert images.tolist() == np.where(labels == 4, 7, 0).tolist()
 
 
 def test_scales():

@@ -207,6 +207,20 @@ class IdxArray:
                 places[low : low + step] = stored.take(numbers[low : low + step], 0, None, "clip")
         return target
 
+    def read_run(self, start: int, out: Array) -> None:
+        """Fill `out`, native and C-contiguous, with the items from `start` on.
+
+        A plain file is read by position: one that is not in memory comes faster so than page by
+        page through its map.
+        """
+        stored = self._whole()
+        if stored is not None and (self._mode == "c" or not isinstance(self._source, LocalFile)):
+            out[...] = stored[start : start + len(out)]
+            return
+        header = self._header
+        offset = header.data_offset + start * header.item_nbytes
+        read_elements(self._source, offset, out, header.stored_dtype)
+
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, in blocks of constant memory.
 
@@ -393,13 +407,8 @@ class IdxArray:
         if stored is not None:
             target[...] = stored[start:stop]
         else:
-            self._read_range(start, target)
+            self.read_run(start, target)
         return target
-
-    def _read_range(self, start: int, target: Array) -> None:
-        header = self._header
-        offset = header.data_offset + start * header.item_nbytes
-        read_elements(self._source, offset, target, header.stored_dtype)
 
     def _gather(self, items: Items) -> Array:
         """A fresh native array of ascending items, read by position, neighbours together."""
@@ -407,7 +416,7 @@ class IdxArray:
         gap = GAP_NBYTES // max(1, self._header.item_nbytes)
         for start, stop, where, pick in spans(items, gap, self._block_items()):
             if stop - start == where.stop - where.start:
-                self._read_range(start, target[where])
+                self.read_run(start, target[where])
             else:
                 target[where] = self._read_items(start, stop)[pick]
         return target

@@ -6,7 +6,10 @@ machine. Items are gathered a batch at once and scaled while they are in the cac
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +26,8 @@ PIECE = 1 << 18
 """Elements that are scaled at once."""
 RUN_NBYTES = 1 << 22
 """What is read in one piece under `shuffle="blocks"`: 4 MiB."""
-POOL_NBYTES = 1 << 26
-"""What is mixed in memory under `shuffle="blocks"`: 64 MiB."""
+POOL_RUNS = 16
+"""How many of them are mixed in memory: 64 MiB."""
 
 
 def generator(seed: int | None) -> np.random.Generator:
@@ -160,37 +163,93 @@ def _block_batches(
     out: Array | None,
     start: int,
 ) -> Iterator[tuple[Array, Array]]:
-    """Runs of neighbours are read in one piece, in random order, and mixed a pool at a time."""
-    item_shape = images.item_shape
-    pool: Array = np.empty((0, *item_shape), images.dtype)
-    batch: Array = np.empty((size, *item_shape), images.dtype)
-    chosen: Array = np.empty(size, np.intp)
-    number = have = 0
-    for places in block_order(len(images), images.item_nbytes, seed):
-        if len(pool) < len(places):
-            pool = np.empty((len(places), *item_shape), images.dtype)
-        ascending = np.sort(places)  # so that it is read from front to back
-        images.take(ascending, out=pool[: len(places)])
-        mixed = np.searchsorted(ascending, places)
-        at = 0
-        while at < len(places):
-            more = min(size - have, len(places) - at)
-            pool.take(mixed[at : at + more], 0, batch[have : have + more], "clip")
-            chosen[have : have + more] = places[at : at + more]
-            at, have = at + more, have + more
-            if have == size:
-                if number >= start:
-                    yield _given(batch, scaling, out), labels[chosen]
-                number, have = number + 1, 0
-    if have and start <= number < count:
-        yield _given(batch[:have], scaling, out), labels[chosen[:have]]
+    """The next pool is read, in another thread, while the batches of this one are gathered."""
+
+    def memory() -> Array:
+        """Where the stored values of the next batch go."""
+        if scratch is not None:
+            return scratch
+        return np.empty((size, *images.item_shape), images.dtype) if out is None else out
+
+    scratch = None if scaling.trivial else np.empty((size, *images.item_shape), images.dtype)
+    end = min(count * size, len(images))
+    stored, chosen, have = memory(), np.empty(size, np.intp), 0
+    for pool, items in _read_ahead(images, seed, start * size):
+        mixed = pool.mixed[max(0, start * size - pool.start) : max(0, end - pool.start)]
+        while len(mixed):
+            part, mixed = mixed[: size - have], mixed[size - have :]
+            more = have + len(part)
+            items.take(part, 0, stored[have:more], "clip")
+            pool.places.take(part, 0, chosen[have:more], "clip")
+            have = more
+            if have < size and pool.start + len(pool.mixed) < end:
+                break
+            batch = stored[:have]
+            if scratch is not None:
+                batch = np.empty(batch.shape, scaling.dtype) if out is None else out[:have]
+                scaling.apply(stored[:have], batch)
+            yield batch, labels[chosen[:have]]
+            stored, have = memory(), 0
 
 
-def _given(stored: Array, scaling: Scaling, out: Array | None) -> Array:
-    """A batch as it is given out."""
-    target = np.empty(stored.shape, scaling.dtype) if out is None else out[: len(stored)]
-    scaling.apply(stored, target)
-    return target
+def _read_ahead(images: Items, seed: int | None, first: int) -> Iterator[tuple[_Pool, Array]]:
+    """The pools from that of item `first` on, each with its items, while the next is being read.
+
+    Two buffers are used in turn: the items are valid until the next pool is asked for.
+    """
+    longest = min(len(images), _run_items(images.item_nbytes) * POOL_RUNS)
+    shape = (longest, *images.item_shape)
+    free = [np.empty(shape, images.dtype), np.empty(shape, images.dtype)]
+
+    def read(pool: _Pool, buffer: Array) -> tuple[_Pool, Array]:
+        done = 0
+        for run in pool.runs:
+            images.read_run(run.start, buffer[done : done + len(run)])
+            done += len(run)
+        return pool, buffer
+
+    with ThreadPoolExecutor(1) as reader:
+        coming: Future[tuple[_Pool, Array]] | None = None
+        for pool in _pools(len(images), images.item_nbytes, seed):
+            if pool.start + len(pool.mixed) <= first:
+                continue
+            ready, coming = coming, reader.submit(read, pool, free.pop())
+            if ready is not None:
+                yield ready.result()
+                free.append(ready.result()[1])
+        if coming is not None:
+            yield coming.result()
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Runs of neighbours, one behind the other, and the order in which they are seen."""
+
+    start: int
+    """How many items come before it."""
+    runs: list[range]
+    mixed: Array
+
+    @functools.cached_property
+    def places(self) -> Array:
+        """The position of each item, as they are read."""
+        return np.concatenate([np.arange(run.start, run.stop) for run in self.runs])
+
+
+def _pools(count: int, item_nbytes: int, seed: int | None) -> Iterator[_Pool]:
+    random = generator(seed)
+    length = _run_items(item_nbytes)
+    starts = random.permutation(np.arange(0, count, length)).tolist()
+    start = 0
+    for low in range(0, len(starts), POOL_RUNS):
+        runs = [range(at, min(at + length, count)) for at in starts[low : low + POOL_RUNS]]
+        pool = _Pool(start, runs, random.permutation(sum(map(len, runs))))
+        yield pool
+        start += len(pool.mixed)
+
+
+def _run_items(item_nbytes: int) -> int:
+    return max(1, RUN_NBYTES // max(1, item_nbytes))
 
 
 def block_order(count: int, item_nbytes: int, seed: int | None) -> Iterator[Array]:
@@ -199,10 +258,5 @@ def block_order(count: int, item_nbytes: int, seed: int | None) -> Iterator[Arra
     The items are cut into runs of 4 MiB; the runs are shuffled; and the items of every 16 runs in
     that order are shuffled among themselves.
     """
-    random = generator(seed)
-    run = max(1, RUN_NBYTES // max(1, item_nbytes))
-    starts = random.permutation(np.arange(0, count, run))
-    together = max(1, POOL_NBYTES // RUN_NBYTES)
-    for low in range(0, len(starts), together):
-        pool = [np.arange(start, min(start + run, count)) for start in starts[low : low + together]]
-        yield random.permutation(np.concatenate(pool))
+    for pool in _pools(count, item_nbytes, seed):
+        yield pool.places[pool.mixed]

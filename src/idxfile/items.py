@@ -148,6 +148,14 @@ class Items:
             target[mine] = self._take_from(int(number), places[mine] - self._starts[number], None)
         return target
 
+    def read_run(self, start: int, out: Array) -> None:
+        """Fill `out`, native and C-contiguous, with the items from position `start` on."""
+        (source, *others), (turned, *_) = self._sources, self._transposed
+        if self._index is None and not others and not turned and isinstance(source, IdxArray):
+            source.read_run(start, out)
+        else:
+            self.take(np.arange(start, start + len(out)), out=out)
+
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, as fresh arrays of about `block_nbytes`."""
         step = max(1, block_nbytes // max(1, self.item_nbytes))
