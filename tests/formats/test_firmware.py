@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from idxfile.formats.conversion import convert
 IMAGES = np.arange(12, dtype=np.uint8).reshape(2, 2, 3) * 20
 LABELS = np.array([7, -3], np.int16)
 
-gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="no C compiler")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 
 
@@ -63,7 +61,6 @@ def test_a_header_as_it_stands(tmp_path: Path) -> None:
     )
 
 
-@gcc
 def test_a_program_sums_what_it_includes(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (5, 7, 40), np.uint8)
     header(tmp_path / "x.h", ("zéro", "one?"), images=images, labels=np.arange(5), prefix="digits")
@@ -88,7 +85,6 @@ EXTREMES = {
 }
 
 
-@gcc
 @pytest.mark.parametrize("dtype", EXTREMES)
 @pytest.mark.parametrize("shape", [(), (6,), (3, 2), (1, 3, 1, 2), (1, 1, 6)])
 def test_every_type_and_shape_keeps_its_bits(dtype: str, shape: Any, tmp_path: Path) -> None:
@@ -111,7 +107,6 @@ def test_every_type_and_shape_keeps_its_bits(dtype: str, shape: Any, tmp_path: P
     )
 
 
-@gcc
 def test_mnist_as_a_header(tmp_path: Path) -> None:
     images = idxfile.read(MNIST / "t10k-images-idx3-ubyte.gz")[:300]
     pair = tmp_path / "mnist"
@@ -133,7 +128,6 @@ def test_mnist_as_a_header(tmp_path: Path) -> None:
     )
 
 
-@gcc
 def test_two_headers_in_one_program(tmp_path: Path) -> None:
     header(tmp_path / "a.h", images=IMAGES, prefix="a")
     header(tmp_path / "b.h", images=IMAGES[:1], **{"odd name-1": LABELS[:1]}, prefix="b")
@@ -212,7 +206,6 @@ def test_a_conversion_takes_one_column(tmp_path: Path) -> None:
     assert len((tmp_path / "z.hex").read_text().splitlines()) == 4
 
 
-@pytest.mark.skipif(not shutil.which("iverilog"), reason="no Verilog simulator")
 @pytest.mark.parametrize("word", ["element", "row", "item"])
 def test_a_simulator_reads_it(word: Any, tmp_path: Path) -> None:
     lines = memory(tmp_path / "x.mem", IMAGES, word=word)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..elements import Array, first_lossy
 from ..errors import UnsupportedError
+from .blocks import item_nbytes
 from .columns import Columns, Streamed
 from .pictures.choices import Choices
 from .roles import in_roles, is_label
@@ -18,6 +19,9 @@ from .tabular import lay_out
 from .tensors import Decoder, classes_of, decoder_of, is_item, is_text
 
 __all__: list[str] = []
+
+_BLOCK_NBYTES = 1 << 20
+"""What is decoded at once, at most: pyarrow takes ten times as much for it meanwhile."""
 
 Batches = Callable[[Sequence[str], int], Generator[Any]]
 """Gives all rows in order, of some columns, so many at once, as record batches."""
@@ -77,8 +81,7 @@ def _column(field: Any, count: int, batches: Batches, decode: Decoder, file: str
             first = decode(next(batch.column(0) for batch in rows if len(batch)))
 
     def blocks(block_nbytes: int) -> Iterator[Array]:
-        one = max(1, int(np.prod(first.shape[1:])) * max(1, first.dtype.itemsize))
-        for batch in batches([field.name], max(1, block_nbytes // one)):
+        for batch in batches([field.name], _rows_of(block_nbytes, item_nbytes(first))):
             block = decode(batch.column(0))
             if block.shape[1:] != first.shape[1:]:
                 found, expected = list(block.shape[1:]), list(first.shape[1:])
@@ -87,6 +90,11 @@ def _column(field: Any, count: int, batches: Batches, decode: Decoder, file: str
             yield block
 
     return Streamed((count, *first.shape[1:]), first.dtype, blocks)
+
+
+def _rows_of(block_nbytes: int, row_nbytes: int) -> int:
+    """How many rows are read at once for a block."""
+    return max(1, min(block_nbytes, _BLOCK_NBYTES) // max(1, row_nbytes))
 
 
 def _nothing(kind: Any) -> Any:
@@ -121,8 +129,8 @@ class _Table:
         dtype = np.result_type(*empty)
 
         def blocks(block_nbytes: int) -> Iterator[Array]:
-            rows = max(1, block_nbytes // max(1, len(names) * max(1, dtype.itemsize)))
-            for batch in self._batches(names, rows):
+            row_nbytes = len(names) * dtype.itemsize
+            for batch in self._batches(names, _rows_of(block_nbytes, row_nbytes)):
                 parts = [self._decoded(name, batch.column(name)) for name in names]
                 for name, part in zip(names, parts, strict=True):
                     if dtype.kind == "f" and first_lossy(part, dtype) is not None:

@@ -18,11 +18,12 @@ from ..dataset import Dataset
 from ..elements import Array, as_bytes, stored_pieces
 from ..errors import PairError
 from ..header import Header, examine
-from ..names import file_name, find_partner, pair_names, split_of
+from ..names import file_name, pair_names, split_of
 from ..pairs import open_dataset
 from ..problems import Problem, settle
 from ..sink import open_sink
 from ..source import InOrder, LocalFile, header_prefix, open_source
+from ..source.places import find_partner
 from .blocks import steps
 from .columns import Columns, Sliced, Streamed
 from .roles import ALL
