@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -206,6 +206,19 @@ class IdxArray:
             for low in range(0, wanted.size, step):
                 places[low : low + step] = stored.take(numbers[low : low + step], 0, None, "clip")
         return target
+
+    def read_runs(self, runs: Sequence[range], out: Array) -> None:
+        """Fill `out`, native and C-contiguous, with runs of neighbours, one behind the other.
+
+        The system is told of each run while the one before is read, so that no disk waits for us.
+        """
+        offset, nbytes = self._header.data_offset, self._header.item_nbytes
+        done = 0
+        for run, coming in zip(runs, [*runs[1:], range(0)], strict=True):
+            if isinstance(self._source, LocalFile):
+                self._source.will_need(offset + coming.start * nbytes, len(coming) * nbytes)
+            self.read_run(run.start, out[done : done + len(run)])
+            done += len(run)
 
     def read_run(self, start: int, out: Array) -> None:
         """Fill `out`, native and C-contiguous, with the items from `start` on.

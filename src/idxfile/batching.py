@@ -202,10 +202,7 @@ def _read_ahead(images: Items, seed: int | None, first: int) -> Iterator[tuple[_
     free = [np.empty(shape, images.dtype), np.empty(shape, images.dtype)]
 
     def read(pool: _Pool, buffer: Array) -> tuple[_Pool, Array]:
-        done = 0
-        for run in pool.runs:
-            images.read_run(run.start, buffer[done : done + len(run)])
-            done += len(run)
+        images.read_runs(pool.runs, buffer[: len(pool.mixed)])
         return pool, buffer
 
     with ThreadPoolExecutor(1) as reader:

@@ -20,6 +20,8 @@ __all__ = ["Items"]
 
 ArrayLike = IdxArray | Array
 
+_RUN_NBYTES = 1 << 20
+
 
 class Items:
     """Items of one or more arrays, in any order, each as often as it is named.
@@ -141,20 +143,26 @@ class Items:
             checked_out(out, shape, self.dtype, "items")
         if len(self._sources) == 1:
             return self._take_from(0, places, out)
-        target = np.empty(shape, self.dtype) if out is None else out
         owner = np.searchsorted(self._starts, places, side="right") - 1
-        for number in np.unique(owner):
+        owners = np.unique(owner)
+        if len(owners) == 1:
+            return self._take_from(int(owners[0]), places - self._starts[owners[0]], out)
+        target = np.empty(shape, self.dtype) if out is None else out
+        for number in owners:
             mine = owner == number
             target[mine] = self._take_from(int(number), places[mine] - self._starts[number], None)
         return target
 
-    def read_run(self, start: int, out: Array) -> None:
-        """Fill `out`, native and C-contiguous, with the items from position `start` on."""
+    def read_runs(self, runs: Sequence[range], out: Array) -> None:
+        """Fill `out`, native and C-contiguous, with runs of neighbours, one behind the other."""
         (source, *others), (turned, *_) = self._sources, self._transposed
         if self._index is None and not others and not turned and isinstance(source, IdxArray):
-            source.read_run(start, out)
-        else:
-            self.take(np.arange(start, start + len(out)), out=out)
+            source.read_runs(runs, out)
+            return
+        done = 0
+        for run in runs:
+            self.take(np.arange(run.start, run.stop), out=out[done : done + len(run)])
+            done += len(run)
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, as fresh arrays of about `block_nbytes`."""
@@ -179,12 +187,25 @@ class Items:
     def _positions(self) -> Array:
         return np.arange(len(self)) if self._index is None else self._index
 
+    def _is_run(self, places: Array) -> bool:
+        """Whether so many neighbours are meant, in order, that they are read in one piece."""
+        return (
+            places.ndim == 1
+            and len(places) * self.item_nbytes >= _RUN_NBYTES
+            and bool((np.diff(places) == 1).all())
+        )
+
     def _take_from(self, number: int, places: Array, out: Array | None) -> Array:
         """Gather from one source, and turn the items if that is how they are meant."""
         source, turned = self._sources[number], self._transposed[number]
         target = None if turned else out
         if isinstance(source, IdxArray):
-            block = source.take(places, out=target)
+            if self._is_run(places):
+                shape = (len(places), *source.shape[1:])
+                block = np.empty(shape, self.dtype) if target is None else target
+                source.read_runs([range(places[0], places[-1] + 1)], block)
+            else:
+                block = source.take(places, out=target)
         else:
             block = np.take(source, places, axis=0, out=target, mode="clip")
             block = block.astype(self.dtype, copy=False)

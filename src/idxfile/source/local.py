@@ -108,6 +108,11 @@ class LocalFile:
         """Fill `buffer` from byte `start` on; fewer only at the end of the file."""
         return read_exactly(self._open(), buffer, start)
 
+    def will_need(self, start: int, nbytes: int) -> None:
+        """Have the system begin to read a range that will be asked for soon."""
+        if nbytes and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._open(), start, nbytes, os.POSIX_FADV_WILLNEED)
+
     def write_at(self, start: int, data: Any) -> None:
         """Write over the bytes from `start` on, in the file itself."""
         write_exactly(self._open(), data, start)
