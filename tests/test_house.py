@@ -30,6 +30,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # from here on with NumPy
     ("elements", "selection"),
     ("png",),
+    ("sheets",),
+    ("opening", "gathering"),
     ("array",),
     ("writer", "items"),
     ("slabs", "batching"),
@@ -259,7 +261,7 @@ MEANT = {
 def door(name: str) -> Any:
     if hasattr(idxfile, name):
         return getattr(idxfile, name)
-    room = {"open_source": "source", "open_header": "array"}[name]
+    room = {"open_source": "source", "open_header": "opening"}[name]
     return getattr(import_module(f"idxfile.{room}"), name)
 
 

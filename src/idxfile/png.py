@@ -1,4 +1,4 @@
-"""The PNG file, as far as pictures of 8-bit grey and 8-bit RGB need it.
+"""The PNG file, as far as pictures of 8-bit grey and RGB need it, transparent ones too.
 
 A PNG is a signature and chunks: length, name, data, CRC of name and data. The header chunk says
 size and colour, the data chunk is one zlib stream of rows, each behind the number of its filter.
@@ -25,7 +25,9 @@ from .elements import Array
 __all__ = ["Plain", "encode", "encode_all", "is_whole", "plain", "together"]
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GREY, _RGB = 0, 2
+_GREY, _RGB, _GREY_ALPHA, _RGBA = 0, 2, 4, 6
+_COLOUR_OF = {1: _GREY, 2: _GREY_ALPHA, 3: _RGB, 4: _RGBA}
+"""Samples of a pixel → colour type, of what is written."""
 _UNFILTERED = 0
 _FILTERS = bytes(range(5))
 _LEVEL = 6
@@ -60,7 +62,8 @@ def encode(pixels: Array, *, level: int = _LEVEL) -> bytes:
     r"""The PNG file of a picture.
 
     Args:
-        pixels: uint8 `(rows, columns)` grey or `(rows, columns, 3)` RGB, at least one pixel.
+        pixels: uint8 `(rows, columns)` grey or `(rows, columns, 3)` RGB, at least one pixel; with
+            2 or 4 samples the last one is how opaque it is.
         level: how hard zlib tries, 0 to 9.
 
     Raises:
@@ -74,18 +77,18 @@ def encode(pixels: Array, *, level: int = _LEVEL) -> bytes:
 
 
 def encode_all(pictures: Array, *, level: int = _LEVEL) -> list[bytes]:
-    """The PNG files of pictures of one shape, uint8 `(pictures, rows, columns[, 3])`.
+    """The PNG files of pictures of one shape, uint8 `(pictures, rows, columns[, samples])`.
 
     Raises:
         ValueError: for pictures without pixels.
     """
-    count, rows, columns, *rgb = pictures.shape
+    count, rows, columns, *samples = pictures.shape
     if not rows * columns:
         raise ValueError(f"a PNG needs at least one pixel, not shape {pictures.shape[1:]}")
     lines = np.empty((count, rows, 1 + math.prod(pictures.shape[2:])), np.uint8)
     lines[..., 0] = _UNFILTERED
     lines[..., 1:] = pictures.reshape(count, rows, -1)
-    header = _HEADER.pack(columns, rows, 8, _RGB if rgb else _GREY, 0, 0, 0)
+    header = _HEADER.pack(columns, rows, 8, _COLOUR_OF[math.prod(samples)], 0, 0, 0)
     begin, end = SIGNATURE + _chunk(b"IHDR", header), _chunk(b"IEND", b"")
     return [
         b"".join((begin, _chunk(b"IDAT", zlib.compress(picture.data, level)), end))

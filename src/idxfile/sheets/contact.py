@@ -12,7 +12,8 @@ from .. import png
 from ..elements import Array
 from ..errors import UnsupportedError
 from . import font
-from .pixels import Window, as_pixels, enlarged, window_of
+from .colours import GREY, Look, look_at
+from .pixels import Window, area_mean, enlarged
 from .tiles import CAPTION, Classes, Shelf, Tile
 
 __all__ = ["sheet"]
@@ -34,7 +35,11 @@ def sheet(
     window: Window | None = None,
     classes: Classes | None = None,
     mean: bool = False,
-    background: int = 255,
+    against: Any = None,
+    colours: str = GREY,
+    invert: bool = False,
+    longest: int = 1024,
+    background: int | None = 255,
 ) -> bytes:
     """A contact sheet of items, with their labels above them, as the bytes of a PNG file.
 
@@ -53,7 +58,12 @@ def sheet(
             other types from their least to their greatest value on the sheet.
         classes: the names that stand for the labels.
         mean: draw the mean item of each class instead of the items.
-        background: the grey of the page, 0 to 255.
+        against: other labels to compare with, as many; captions tell both where they differ.
+        colours: the colour map of grey pictures, a name of COLOUR_MAPS: "grey", "viridis" …
+        invert: exchange the ends of the colour map.
+        longest: the pixels of the longest side that a picture may have on the sheet; larger ones
+            are made smaller by the mean of areas.
+        background: the grey of the page, 0 to 255; None is a transparent page.
 
     Raises:
         UnsupportedError: for numbers or vectors, which are no pictures.
@@ -66,9 +76,11 @@ def sheet(
         >>> struct.unpack(">II", page[16:24])  # width and height
         (212, 168)
     """
-    if scale < 1 or (columns is not None and columns < 1):
-        raise ValueError(f"scale and columns are at least 1, not {scale} and {columns}")
-    shelf = Shelf(images, labels, items, classes)
+    if min(scale, longest, 1 if columns is None else columns) < 1:
+        raise ValueError(
+            f"scale, columns and longest are at least 1, not {scale}, {columns} and {longest}"
+        )
+    shelf = Shelf(images, labels, items, classes, against)
     if len(shelf.tile_shape) < 2:
         raise UnsupportedError(
             f"a sheet shows pictures, and items of shape {shelf.tile_shape} are none",
@@ -77,25 +89,47 @@ def sheet(
             hint="`idx show` draws numbers and vectors as text",
         )
     tiles = list(shelf.mean() if mean else islice(shelf, FIRST if items is None else None))
-    if window is None:
-        window = window_of([tile.values for tile in tiles])
+    look = look_at([tile.values for tile in tiles], window, colours, invert)
     unit = max(1, scale // 2)
-    high, wide, *colour = shelf.tile_shape
+    high, wide = _size(shelf.tile_shape, scale, longest)
     captions = [_caption(tile, unit) for tile in tiles]
-    pictures = (enlarged(as_pixels(tile.values, window), scale) for tile in tiles)
+    pictures = (_picture(tile, look, high, wide) for tile in tiles)
     columns = min(columns or _about_square(len(tiles), shelf.slices), len(tiles))
     rows = math.ceil(len(tiles) / columns) if tiles else 0
     head = (font.HEIGHT + _LEADING) * unit if any(tile.label for tile in tiles) else 0
-    wide = max([wide * scale, *(caption.shape[1] for caption in captions)])
-    down, across = _places(rows, head + high * scale, unit), _places(columns, wide, unit)
-    page = np.full((down[-1], across[-1], *colour), background, np.uint8)
-    ink = 64 if background > 127 else 192
+    room = max([wide, *(caption.shape[1] for caption in captions)])
+    down, across = _places(rows, head + high, unit), _places(columns, room, unit)
+    grey = look.table is None and len(shelf.tile_shape) == 2
+    page = np.full((down[-1], across[-1], 1 if grey else 3), background or 0, np.uint8)
+    opaque = np.zeros((*page.shape[:2], 1), np.uint8)
+    ink = 128 if background is None else 64 if background > 127 else 192
     for (top, left), caption, picture in zip(
         product(down[:-1], across[:-1]), captions, pictures, strict=False
     ):
         _region(page, top, left, caption)[caption] = ink
+        _region(opaque, top, left, caption)[caption] = 255
         _region(page, top + head, left, picture)[...] = picture
+        _region(opaque, top + head, left, picture)[...] = 255
+    if background is None:
+        page = np.concatenate([page, opaque], axis=-1)
     return png.encode(page)
+
+
+def _size(shape: tuple[int, ...], scale: int, longest: int) -> tuple[int, int]:
+    """Rows and columns of a picture on the sheet."""
+    high, wide = (side * scale for side in shape[:2])
+    if (most := max(high, wide)) > longest:
+        high, wide = (max(bool(side), round(side * longest / most)) for side in (high, wide))
+    return high, wide
+
+
+def _picture(tile: Tile, look: Look, high: int, wide: int) -> Array:
+    """The pixels of a tile, `(high, wide, 1 or 3)`."""
+    rows, columns = tile.values.shape[:2]
+    pixels = look.pixels(tile.values, min(rows, high), min(columns, wide))
+    sides = zip((high, wide), pixels.shape, strict=False)
+    large = enlarged(pixels, max(1, *(math.ceil(side / max(1, old)) for side, old in sides)))
+    return area_mean(large, high, wide).reshape(high, wide, *(pixels.shape[2:] or (1,)))
 
 
 def _caption(tile: Tile, unit: int) -> Array:

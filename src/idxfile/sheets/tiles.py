@@ -38,6 +38,8 @@ class Tile:
     """What is known of it, or nothing."""
     values: Array
     """Shape `()`, `(columns,)`, `(rows, columns)` or `(rows, columns, 3)`."""
+    items: int = 1
+    """How many items it shows: of vectors, which may be the rows of one matrix."""
 
 
 class Shelf:
@@ -48,19 +50,32 @@ class Shelf:
         labels: an array-like with one label for each item, or None.
         items: an int, a slice, integers, or a mask; None is all of them.
         classes: the names that stand for the labels, or None.
+        against: other labels to compare with; where they differ, a caption tells both.
 
     Raises:
         PairError: when there are not as many labels as items.
         IndexError: for an item that is not there.
     """
 
-    def __init__(self, images: Any, labels: Any, items: Any, classes: Classes | None) -> None:
+    def __init__(
+        self,
+        images: Any,
+        labels: Any,
+        items: Any,
+        classes: Classes | None,
+        against: Any = None,
+    ) -> None:
         self._images = images if hasattr(images, "shape") else np.asarray(images)
         self._labels = labels
+        self._against = against
         self._classes = classes if isinstance(classes, Mapping) else dict(enumerate(classes or ()))
         shape: tuple[int, ...] = tuple(self._images.shape)
+        self.scalar: Array | None = None if shape else np.asarray(self._images)
+        """The value of an array without items."""
         self.items = _numbers(items, shape[0]) if shape else range(0)
         """The numbers of the items that are drawn."""
+        self.dtype = np.dtype(getattr(self._images, "dtype", np.float64))
+        """The type of the items."""
         self.tile_shape = shape[1:]
         """The shape of every tile."""
         self.slices_shape: tuple[int, ...] = ()
@@ -70,12 +85,13 @@ class Shelf:
             self.slices_shape, self.tile_shape = self.tile_shape[:-ndim], self.tile_shape[-ndim:]
             if self.tile_shape[-1] == 1:
                 self.tile_shape = self.tile_shape[:2]
-        if shape and labels is not None and len(labels) != shape[0]:
-            raise PairError(
-                f"{shape[0]:,} items and {len(labels):,} labels: they do not belong together",
-                found=len(labels),
-                expected=shape[0],
-            )
+        for given in (labels, against):
+            if shape and given is not None and len(given) != shape[0]:
+                raise PairError(
+                    f"{shape[0]:,} items and {len(given):,} labels: they do not belong together",
+                    found=len(given),
+                    expected=shape[0],
+                )
 
     @property
     def slices(self) -> int:
@@ -84,7 +100,11 @@ class Shelf:
 
     def label(self, item: int) -> str:
         """The label of an item as text, or the name of its class."""
-        return "" if self._labels is None else self.class_name(self._labels[item])
+        told = [self.class_name(given[item]) for given in self._given()]
+        return f"{told[0]}, said {told[1]}" if len(set(told)) > 1 else "".join(told[:1])
+
+    def _given(self) -> list[Any]:
+        return [given for given in (self._labels, self._against) if given is not None]
 
     def class_name(self, label: Any) -> str:
         """The name of a class, or where there is none the label."""
@@ -100,6 +120,23 @@ class Shelf:
             for index in np.ndindex(self.slices_shape):
                 part = f"[{','.join(map(str, index))}]" if index else ""
                 yield Tile(f"{item}{part}", label, values[index].reshape(self.tile_shape))
+
+    def stacks(self, count: int) -> Iterator[Tile]:
+        """Vectors as the rows of matrices, `count` of them in each."""
+        for start in range(0, len(self.items), count):
+            part = self.items[start : start + count]
+            values = np.stack([np.asarray(self._images[item]) for item in part])
+            number = f"{part[0]} to {part[-1]}" if len(part) > 1 else f"{part[0]}"
+            yield Tile(number, "", values, len(part))
+
+    def blocks(self, count: int) -> Iterator[Array]:
+        """The values of the chosen items, `count` items at once."""
+        for start in range(0, len(self.items), count):
+            part = self.items[start : start + count]
+            key: Any = np.asarray(part)
+            if isinstance(part, range) and part.step > 0:
+                key = slice(part[0], part[-1] + 1, part.step)
+            yield np.asarray(self._images[key])
 
     def mean(self) -> Iterator[Tile]:
         """The mean item of each class, by ascending label, as float64."""
@@ -137,6 +174,9 @@ def _numbers(items: Any, count: int) -> Sequence[int]:
         return range(count)
     if isinstance(items, slice):
         return range(count)[items]
+    if isinstance(items, range):  # as it is: it may be long
+        in_bounds(np.array([items[0], items[-1]] if items else [], np.intp), count)
+        return items
     picked = np.atleast_1d(np.asarray(items))
     if picked.dtype == bool:
         if picked.shape != (count,):

@@ -1,4 +1,4 @@
-"""Character cells: how pixels and text are put into them, with colour and without.
+"""The ways to draw: pixels and text put into character cells, with colour and without.
 
 A picture is drawn in half blocks: one cell is two pixels, `▀` in the colour of the upper one on
 the colour of the lower one. Without colour a cell is the character that looks most like its two
@@ -15,7 +15,8 @@ from itertools import accumulate, pairwise, zip_longest
 import numpy as np
 
 from ..elements import Array
-from .pixels import Window, area_mean, as_pixels
+from ..sheets.pixels import Window, area_mean, as_pixels
+from . import graphics
 
 __all__ = ["MODES", "Mode"]
 
@@ -90,6 +91,13 @@ class Mode:
     """The characters of a sparkline, from low to high; a full block would touch the line above."""
     ellipsis: str
     """What tells that a text was cut."""
+    graphic: Callable[[Array, int, int, tuple[int, int]], str] | None = None
+    """Pixels, columns, lines, cell → the sequence that shows pixels; None: cells are drawn."""
+
+    @property
+    def coloured(self) -> bool:
+        """Whether colours are seen."""
+        return self.colours is not None
 
     def picture(self, pixels: Array) -> list[str]:
         """The lines of a picture, each as many cells as the picture has columns.
@@ -117,8 +125,10 @@ class Mode:
     def sparkline(self, values: Array, window: Window, columns: int) -> str:
         """A vector as a line of at most `columns` bars; NaN is a gap."""
         size = min(columns, values.size)
-        heights = area_mean(as_pixels(values, window)[None], 1, size)[0]
-        gaps = area_mean((np.isnan(values) * np.uint8(255))[None], 1, size)[0] > 127
+        heights = area_mean(values[None], 1, size, lambda part: as_pixels(part, window))[0]
+        gaps = np.zeros(size, bool)
+        if values.dtype.kind == "f":
+            gaps = area_mean(values[None], 1, size, lambda part: np.isnan(part) * 255)[0] > 127
         bars = (heights.astype(int) * len(self.bars) // 256).tolist()
         return "".join(
             " " if gap else self.bars[bar] for bar, gap in zip(bars, gaps.tolist(), strict=True)
@@ -151,12 +161,14 @@ class Mode:
 
 
 MODES = {
+    "kitty": Mode(_truecolour, (), "▁▂▃▄▅▆▇", "…", graphics.kitty),
+    "sixel": Mode(_palette, (), "▁▂▃▄▅▆▇", "…", graphics.sixel),
     "truecolour": Mode(_truecolour, (), "▁▂▃▄▅▆▇", "…"),
     "256": Mode(_palette, (), "▁▂▃▄▅▆▇", "…"),
     "unicode": Mode(None, _BLOCKS, "▁▂▃▄▅▆▇", "…"),
     "ascii": Mode(None, _ASCII, "_.-=+*#", "."),
 }
-"""What `colour` may say."""
+"""What `graphics` may say, the best first."""
 
 
 def cells(text: str) -> int:
