@@ -305,7 +305,7 @@ def test_what_is_no_file_is_an_error(tmp_path: Path) -> None:
     for file, error in (
         (tmp_path, IsADirectoryError),
         (tmp_path / "nix", FileNotFoundError),
-        ("http://example.org/a.idx", UnsupportedError),
+        ("nosuch://example.org/a.idx", UnsupportedError),
         (io.StringIO("text"), TypeError),
     ):
         with pytest.raises(error):

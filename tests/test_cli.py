@@ -299,11 +299,11 @@ PRINTED: dict[str, Result] = {
             "junk.idx.gz: 2 items before, 4 now",
         ),
     ),
-    "info http://x.org/a.idx": Result(
+    "info nosuch://x.org/a.idx": Result(
         4,
         "",
         text(
-            "error: http://x.org/a.idx: http:// is not among the places that can be opened",
+            "error: nosuch://x.org/a.idx: nosuch:// is not among the places that can be opened",
             "hint: download the file, or pass an open binary file object",
         ),
     ),

@@ -9,7 +9,8 @@ import pytest
 from conftest import COMPRESS, MNIST
 from idxfile.errors import PairError
 from idxfile.header import Header
-from idxfile.names import file_name, find_partner, name_problems
+from idxfile.names import file_name, name_problems
+from idxfile.source.places import find_partner
 
 # The place in a pair
 

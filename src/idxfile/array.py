@@ -6,9 +6,6 @@ is opened, judged and turned into values, and half of the lines are what users r
 
 from __future__ import annotations
 
-import math
-import os
-import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,25 +15,22 @@ from typing import Any, Literal
 import numpy as np
 
 from .elements import Array, as_bytes, exactly, numbers, read_elements, turn
-from .errors import FormatError, IdxWarning, UnsupportedError, printable
-from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
+from .errors import IdxWarning, UnsupportedError, printable
+from .gathering import gather, read_items, scatter
+from .header import ByteOrder, Header, examine
+from .opening import Recipe, check_identity, judge_spooled, no_array_error, open_header, recipe_of
 from .problems import Handling, settle
-from .selection import Items, in_bounds, select, spans
-from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix, open_source
-from .source.local import FileIdentity, reserve
+from .selection import Items, in_bounds, select
+from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix
+from .source.local import reserve
+from .source.places import is_url
 
 __all__ = ["IdxArray", "open", "read"]
 
 Mode = Literal["r", "c", "r+"]
-Recipe = tuple[Any, dict[str, Any], FileIdentity | None]
-"""What it takes to open a file again: place or data, options of `open`, what the file was."""
-
 DEFAULT_BLOCK_NBYTES = 1 << 23
 TAKE_NBYTES = 1 << 18
 """A batch is turned in pieces of this size, which are in the cache still."""
-
-GAP_NBYTES = 1 << 13
-"""Up to here it is faster to read over unwanted bytes than to ask twice."""
 
 
 class IdxArray:
@@ -420,28 +414,16 @@ class IdxArray:
         if stored is not None:
             target[...] = stored[start:stop]
         else:
-            self.read_run(start, target)
+            read_items(self._source, self._header, start, target)
         return target
 
     def _gather(self, items: Items) -> Array:
-        """A fresh native array of ascending items, read by position, neighbours together."""
-        target = np.empty((len(items), *self._header.item_shape), self.dtype)
-        gap = GAP_NBYTES // max(1, self._header.item_nbytes)
-        for start, stop, where, pick in spans(items, gap, self._block_items()):
-            if stop - start == where.stop - where.start:
-                self.read_run(start, target[where])
-            else:
-                target[where] = self._read_items(start, stop)[pick]
-        return target
+        """A fresh native array of ascending items, read by position."""
+        return gather(self._source, self._header, items, self._block_items())
 
     def _scatter(self, items: Items, block: Array) -> None:
         """Write a block of items back to their places in the file."""
-        header = self._header
-        stored = np.ascontiguousarray(block, header.stored_dtype)
-        file = self._local_file()
-        for start, _, where, _ in spans(items, 0, len(items)):
-            offset = header.data_offset + start * header.item_nbytes
-            file.write_at(offset, as_bytes(stored[where]))
+        scatter(self._local_file(), self._header, items, block)
 
     def _local_file(self) -> LocalFile:
         assert isinstance(self._source, LocalFile)  # mode "r+" opens nothing else
@@ -465,60 +447,6 @@ def checked_out(out: Array, shape: tuple[int, ...], dtype: np.dtype[Any], name: 
     return out
 
 
-def no_array_error(header: Header, name: str) -> UnsupportedError | None:
-    """The error for a shape that no NumPy array can have, or None."""
-    found, limit = header.ndim, MAX_ARRAY_NDIM
-    text = f"{found} dimensions; NumPy holds {limit}"
-    if found <= limit and header.size == 0:
-        # Of an empty array NumPy multiplies the other dimensions all the same.
-        found, limit = math.prod(filter(None, header.shape)) * header.element.nbytes, sys.maxsize
-        text = f"an empty array of {header}; NumPy has no room for its other dimensions"
-    if found <= limit:
-        return None
-    hint = "`idx info` and `idx check` work on it"
-    return UnsupportedError(text, file=name, found=found, expected=limit, hint=hint)
-
-
-def open_header(
-    file: Any,
-    *,
-    byteorder: ByteOrder = "big",
-    problems: Handling = "raise",
-    mmap: bool = True,
-    spool_nbytes: int = SPOOL_NBYTES,
-    writeable: bool = False,
-) -> tuple[Any, Header]:
-    """Open a source and read its header, raising what the judge finds.
-
-    Returns:
-        The source, open, and the header.
-    """
-    source = open_source(file, mmap=mmap, spool_nbytes=spool_nbytes, writeable=writeable)
-    try:
-        header, found = examine(header_prefix(source), source.size)
-        settle([*source.problems, *found], problems, source.name)
-        assert header is not None  # settle has raised
-        if byteorder not in ("big", "little"):
-            raise ValueError(f'byteorder must be "big" or "little", not {byteorder!r}')
-        if header.dialect == "idx" and byteorder == "little":
-            header = Header(header.element, header.shape, header.data_offset, "little")
-    except BaseException:
-        source.close()
-        raise
-    return source, header
-
-
-def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
-    """Judge a source whose length is known only now that all of it was read."""
-    found = list(source.problems)
-    if source.size != header.file_nbytes:
-        for problem in examine(header_prefix(source), source.size)[1]:
-            if problem.code == "trailing-data":  # it was read no further than one byte
-                problem = replace(problem, message=f"at least {problem.message}")
-            found.append(problem)
-    settle(found, problems, source.name)
-
-
 def open(
     file: Any,
     *,
@@ -531,8 +459,9 @@ def open(
     """Open an IDX file lazily: the header is read, the rest when it is asked for.
 
     Args:
-        file: a path, bytes-like data, a binary file object (read from its current position,
-            never closed), or a readable stream. gz, bz2, xz and zst are recognised by content.
+        file: a path, an address (`https://…`, `s3://…`), bytes-like data, a binary file object
+            (read from its current position, never closed), or a readable stream. gz, bz2, xz and
+            zst are recognised by content.
         mode: "r" never writes; "c" is copy-on-write: arrays are writeable and the file is not
             touched, which is what tensors need; "r+" changes the file, by `x[key] = values`.
         mmap: map a plain local file; False reads it by position, for files that somebody else
@@ -581,7 +510,7 @@ def open(
             raise ValueError(f'{source.name} is {kind}: mode="r+" needs a raw local file')
         if mode == "r+" and header.dialect != "idx":
             raise UnsupportedError("a Lush matrix is read, and never written", file=source.name)
-        recipe = _recipe(file, options, source)
+        recipe = recipe_of(file, options, source)
         return IdxArray(source, header, mode=mode, problems=problems, recipe=recipe)
     except BaseException:
         source.close()
@@ -618,30 +547,19 @@ def _check_handling(problems: Handling) -> None:
         raise ValueError('problems must be "raise", "warn" or "ignore"')
 
 
-def _recipe(file: Any, options: dict[str, Any], source: Any) -> Recipe | None:
-    if isinstance(file, (str, os.PathLike)):
-        path = os.fsdecode(file)
-        if not os.path.isabs(path):
-            path = os.path.join(os.getcwd(), path)
-        identity = getattr(source, "identity", None)  # of the very file that was opened
-        return path, options, identity or FileIdentity.of(os.stat(path))
-    return None if hasattr(file, "read") else (file, options, None)
-
-
-def _reopen(file: Any, options: dict[str, Any], identity: FileIdentity | None) -> IdxArray:
+def _reopen(file: Any, options: dict[str, Any], identity: Any) -> IdxArray:
     """Open what `__reduce__` described, in another process."""
-    if identity is not None:
-        now = FileIdentity.of(os.stat(file))
-        if now != identity and options["mode"] != "r+":
-            raise FormatError(
-                f"the file has changed since it was pickled: {now.size:,} bytes now, "
-                f"{identity.size:,} then",
-                file=file,
-                found=now,
-                expected=identity,
-                hint="open it again in the process that sent it",
-            )
-    return open(file, **options)
+    verified = identity is not None and options["mode"] != "r+"
+    if verified and not is_url(file):
+        check_identity(file, None, identity)
+    array = open(file, **options)
+    if verified and is_url(file):
+        try:
+            check_identity(file, array._source, identity)
+        except BaseException:
+            array.close()
+            raise
+    return array
 
 
 def read(

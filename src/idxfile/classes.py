@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from .errors import FetchError, FormatError
 from .sink import write_whole
+from .source import open_source
+from .source.places import beside, is_url
 
 __all__: list[str] = []
 
 CLASSES_FILE = "classes.txt"
+_MOST_NBYTES = 1 << 20
 
 
 def write_classes(folder: str, classes: Sequence[str | None]) -> None:
@@ -27,8 +31,27 @@ def write_classes(folder: str, classes: Sequence[str | None]) -> None:
 
 def read_classes(folder: str) -> tuple[str | None, ...] | None:
     """The class names that lie beside a pair, a line for each label; None without the file."""
+    if is_url(folder):
+        return _read_remote(beside(folder, CLASSES_FILE))
     try:
         with open(os.path.join(folder, CLASSES_FILE), encoding="utf-8") as file:
             return tuple(line.rstrip("\n") or None for line in file)
     except FileNotFoundError:
         return None
+
+
+def _read_remote(url: str) -> tuple[str | None, ...] | None:
+    """The same of an address; whatever comes instead of a short text is none."""
+    try:
+        source = open_source(url)
+    except (FetchError, FormatError):
+        return None
+    try:
+        text = source.read_at(0, _MOST_NBYTES)
+        if text.startswith(b"<"):  # a page that says there is no such page
+            return None
+        return tuple(line or None for line in text.decode("utf-8").splitlines())
+    except (FetchError, UnicodeDecodeError):
+        return None
+    finally:
+        source.close()

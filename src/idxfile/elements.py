@@ -7,7 +7,7 @@ speed of memory; turning in place is six times slower. Casts keep every value or
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal, cast
@@ -62,6 +62,9 @@ def read_elements(source: Source, start: int, target: Array, stored: np.dtype[An
         TruncatedError: when the source has become shorter than it was.
     """
     flat = target.reshape(-1)
+    if hasattr(source, "readinto_many"):
+        read_many(source, [(start, flat)], stored)
+        return
     readers = _READERS if flat.nbytes >= _PARALLEL_NBYTES else 1
     if readers == 1:
         _read_part(source, start, flat, stored)
@@ -74,6 +77,26 @@ def read_elements(source: Source, start: int, target: Array, stored: np.dtype[An
         ]
         for part in parts:
             part.result()
+
+
+def read_many(source: Any, parts: Sequence[tuple[int, Array]], stored: np.dtype[Any]) -> None:
+    """Read elements into native C-contiguous arrays, each from a position of its own.
+
+    Args:
+        source: one that takes many ranges at once.
+        parts: positions and arrays, ascending.
+        stored: the element type as it lies in the source.
+
+    Raises:
+        TruncatedError: when the source ends before.
+    """
+    filled = [part for part in parts if part[1].size]
+    if filled and filled[-1][0] + filled[-1][1].nbytes > source.size:
+        start, array = filled[-1]
+        raise _too_short(source, max(0, source.size - start), start, array)
+    source.readinto_many([(start, as_bytes(array)) for start, array in filled])
+    for _, array in filled:
+        turn(array, stored)
 
 
 def _read_part(source: Source, start: int, flat: Array, stored: np.dtype[Any]) -> None:
@@ -91,15 +114,19 @@ def _read_part(source: Source, start: int, flat: Array, stored: np.dtype[Any]) -
 def _read_exactly(source: Source, start: int, target: Array) -> None:
     count = source.readinto_at(start, as_bytes(target))
     if count != target.nbytes:
-        raise TruncatedError(
-            f"{count:,} of {target.nbytes:,} bytes at byte {start:,}: "
-            "the file is shorter than it was when it was opened",
-            file=source.name,
-            offset=start + count,
-            found=count,
-            expected=target.nbytes,
-            hint="another program shortened it meanwhile",
-        )
+        raise _too_short(source, count, start, target)
+
+
+def _too_short(source: Source, count: int, start: int, target: Array) -> TruncatedError:
+    return TruncatedError(
+        f"{count:,} of {target.nbytes:,} bytes at byte {start:,}: "
+        "the file is shorter than it was when it was opened",
+        file=source.name,
+        offset=start + count,
+        found=count,
+        expected=target.nbytes,
+        hint="another program shortened it meanwhile",
+    )
 
 
 def stored_pieces(array: Array, stored: np.dtype[Any]) -> Iterator[memoryview]:

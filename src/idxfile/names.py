@@ -32,6 +32,9 @@ _ROLE_WORDS: dict[str, Role] = {
 }
 """What the makers of data sets call the two files."""
 
+JOURNAL_SUFFIX = ".journal.jsonl"
+"""Behind the name of a file of labels: changes to them, which are no part of any pair."""
+
 _SUFFIXES = tuple(suffix for row in CODECS for suffix in row.suffixes)
 _DECORATION = re.compile(r"[-_.]idx\d+[-_.][a-z]+\d*$|\.idx\d*$|\.bin$", re.IGNORECASE)
 
@@ -47,6 +50,8 @@ class FileName(NamedTuple):
 def file_name(path: str) -> FileName | None:
     """Read the name of a file, or None where it names no role."""
     base = os.path.basename(path).lower()
+    if base.endswith(JOURNAL_SUFFIX):
+        return None
     while base.endswith(_SUFFIXES):
         base = base.rpartition(".")[0]
     base = _DECORATION.sub("", base)
@@ -55,38 +60,6 @@ def file_name(path: str) -> FileName | None:
         if word in _ROLE_WORDS:
             return FileName(_ROLE_WORDS[word], "".join([*words[:place], "*", *words[place + 1 :]]))
     return None
-
-
-def find_partner(path: str) -> str | None:
-    """The other file of a pair, in the same folder, under any usual name; None where it is not.
-
-    Raises:
-        PairError: when several files could be it.
-    """
-    mine = file_name(path)
-    if mine is None:
-        return None
-    folder = os.path.dirname(path) or os.curdir
-    wanted = FileName("labels" if mine.role == "images" else "images", mine.shared)
-    found = sorted(
-        entry.path
-        for entry in os.scandir(folder)
-        if file_name(entry.name) == wanted and entry.is_file()
-    )
-    if len(found) > 1:
-        # The one that is written as ours is ours: compressed or not, with the same decoration.
-        packed = codec_of_name(path) is not None
-        same = [p for p in found if (codec_of_name(p) is not None) == packed]
-        if len(same) != 1:
-            names = " and ".join(printable(os.path.basename(p)) for p in found)
-            raise PairError(
-                f"{names} could both be its {wanted.role}",
-                file=path,
-                found=found,
-                hint="name the one that is meant",
-            )
-        found = same
-    return found[0] if found else None
 
 
 _TYPE_WORDS = {

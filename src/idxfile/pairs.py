@@ -21,6 +21,7 @@ from .dataset import Dataset
 from .errors import FormatError, PairError
 from .names import Role, file_name, split_of
 from .source import open_source, pieces
+from .source.places import beside, file_of, is_url, local_path, names_in, partners_of, public
 
 __all__ = ["open_dataset"]
 
@@ -45,7 +46,8 @@ def open_dataset(
     Args:
         place: a folder (or torchvision's root, with `MNIST/raw` in it), the images or the labels
             of a pair, both as a tuple `(images, labels)`, or a zip archive (as EMNIST's
-            `gzip.zip`).
+            `gzip.zip`). A folder or a file may be an address; a folder of a web server ends in
+            `/`, and needs a page that leads to its files.
         split: train, test or validation, or any word of the files' names; needed where a place
             holds several.
         name: words of the files' names, where a place holds several data sets: `letters`.
@@ -72,7 +74,11 @@ def open_dataset(
         return _open_pair(*place, mode=mode, split=split, name=name)
     if not isinstance(place, (str, os.PathLike)):
         raise TypeError("place must be a path, or a tuple (images, labels)")
-    path = os.fsdecode(place)
+    path = local_path(os.fsdecode(place))
+    if is_url(path):
+        if file_name(file_of(path)):
+            return _open_with_partner(path, mode)
+        return _choose(path, _in_store(path), split, name, mode)
     if os.path.isdir(path):
         for folder in _SUBFOLDERS:
             candidates = list(_in_folder(os.path.join(path, folder)))
@@ -90,6 +96,21 @@ def _in_folder(folder: str) -> Iterable[Candidate]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if not entry.name.startswith(".") and file_name(entry.name) and entry.is_file():
             yield Candidate(entry.path, lambda path=entry.path: path)  # type: ignore[misc]
+
+
+def _in_store(folder: str) -> list[Candidate]:
+    names = names_in(folder)
+    if names is None:
+        raise PairError(
+            "this place does not tell what lies in it",
+            file=public(folder),
+            hint="give the address of one of the files, or of both: (images, labels)",
+        )
+    return [
+        Candidate(file_of(url), lambda url=url: url)  # type: ignore[misc]
+        for url in names
+        if file_name(file_of(url))
+    ]
 
 
 def _in_archive(path: str) -> Iterable[Candidate]:
@@ -138,7 +159,7 @@ def _choose(
         mode=mode,
         split=split or split_of(fitting[0]),
         name=name,
-        folder=place if os.path.isdir(place) else None,
+        folder=place if is_url(place) or os.path.isdir(place) else None,
     )
 
 
@@ -190,9 +211,9 @@ def _content_digest(candidate: Candidate) -> bytes:
 
 def _open_with_partner(path: str, mode: Mode) -> Dataset:
     """Open one file of a pair and the other one beside it."""
-    folder = os.path.dirname(path)
-    mine = file_name(path)
-    beside = list(_in_folder(folder or os.curdir))
+    remote = is_url(path)
+    folder = beside(path, "") if remote else os.path.dirname(path) or os.curdir
+    mine = file_name(file_of(path))
     if mine is None:
         os.stat(path)  # a file that is not there is the better error
         raise PairError(
@@ -201,14 +222,16 @@ def _open_with_partner(path: str, mode: Mode) -> Dataset:
             hint="give both files: open_dataset((images, labels)), or --labels-file",
         )
     other: Role = "labels" if mine.role == "images" else "images"
-    partners = [c for c in beside if file_name(c.name) == (other, mine.shared)]
+    partners = [Candidate(file_of(place), lambda place=place: place) for place in partners_of(path)]  # type: ignore[misc]
     if not partners:
-        os.stat(path)
-        groups = {mine.shared: {other: beside}}
-        raise _not_found(folder or os.curdir, None, mine.shared.replace("*", other), groups)
-    partner = _only(folder or os.curdir, other, partners)
+        open_source(path, mmap=False).close()  # likewise
+        there = [] if remote else list(_in_folder(folder))
+        groups = {mine.shared: {other: there}}
+        wanted = mine.shared.replace("*", other)
+        raise _not_found(public(folder) if remote else folder, None, wanted, groups)
+    partner = _only(folder, other, partners)
     pair = (path, partner.load()) if mine.role == "images" else (partner.load(), path)
-    return _open_pair(*pair, mode=mode, split=split_of(mine.shared), folder=folder or os.curdir)
+    return _open_pair(*pair, mode=mode, split=split_of(mine.shared), folder=folder)
 
 
 def _open_pair(
@@ -232,7 +255,9 @@ def _open_pair(
                     found=[list(pictures.shape), list(array.shape)],
                     hint="give the images first",
                 )
-            by_path = isinstance(labels, (str, os.PathLike)) and os.path.isfile(labels)
+            by_path = isinstance(labels, (str, os.PathLike)) and (
+                is_url(labels) or os.path.isfile(labels)
+            )
             recipe = array.__reduce__() if by_path else None
         table.flags.writeable = False
         classes = read_classes(folder) if folder is not None else None

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from .array import IdxArray, open, open_header
+from .array import IdxArray, open
 from .elements import Array, Cast, fitted, idx_type_name, stored_pieces
 from .errors import FormatError, UnsupportedError
 from .header import MAX_DIMENSION, Header
+from .opening import open_header
 from .sink import Sink, open_sink
 from .source import LocalFile
 from .source.local import write_exactly

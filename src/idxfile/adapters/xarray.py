@@ -19,9 +19,10 @@ from ..dataset import Dataset
 from ..errors import IdxError
 from ..header import examine
 from ..items import Items
-from ..names import file_name, find_partner
+from ..names import file_name
 from ..pairs import open_dataset
 from ..source import header_prefix, open_source
+from ..source.places import find_partner
 
 __all__ = ["IdxBackend", "dataset"]
 

@@ -9,9 +9,10 @@ import click
 
 from ..array import IdxArray, open
 from ..errors import printable
-from ..names import file_name, find_partner
+from ..names import file_name
 from ..report.facts import counted
 from ..sink import write_whole
+from ..source.places import find_partner
 from .terms import file_argument, force_option, place, refuse_to_overwrite
 
 

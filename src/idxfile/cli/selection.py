@@ -101,7 +101,7 @@ def _dataset_or_none(
     """The data set of a place, or None where it is a single file without labels beside it."""
     import os
 
-    from ..names import find_partner
+    from ..source.places import find_partner
 
     single = labels_file is None and not os.path.isdir(place) and not place.endswith(".zip")
     if single and find_partner(place) is None:

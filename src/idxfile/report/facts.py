@@ -11,6 +11,7 @@ from ..header import Header, examine, swapped_header
 from ..names import name_problems
 from ..problems import Problem
 from ..source import Source, header_prefix, open_source
+from ..source.places import is_url, local_path
 
 __all__ = ["Info", "info"]
 
@@ -109,7 +110,11 @@ def make_out(source: Source, size: int | None) -> tuple[Header | None, list[Prob
 def outer_nbytes(file: Any, source: Source) -> int | None:
     """The bytes of the file as it lies there, before any decompression."""
     if isinstance(file, (str, os.PathLike)):
-        status = os.stat(file)
+        place = local_path(os.fsdecode(file))
+        if is_url(place):
+            identity = getattr(source, "identity", None)
+            return None if identity is None else identity.size
+        status = os.stat(place)
         return status.st_size if stat.S_ISREG(status.st_mode) else None
     if not source.codecs:
         return source.size

@@ -185,9 +185,10 @@ def _over(problem: Problem) -> Problem:
 
 
 def _unreadable(error: OSError, count: int) -> Problem:
+    what = error.args[0] if isinstance(error, IdxError) else error.strerror or error
     return Problem(
         "unreadable",
-        f"the system gives an error at byte {count:,}: {error.strerror or error}",
+        f"the system gives an error at byte {count:,}: {what}",
         offset=count,
         found=error.errno,
         hint="the disk or the connection is failing: copy what is left, and look at it",

@@ -12,15 +12,19 @@ import io
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..codecs import Inflater, codec_of_content
-from ..errors import FormatError, UnsupportedError
+from ..errors import FormatError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
 from .local import LocalFile
 from .memory import Memory
+from .places import is_url, local_path
 from .stream import FileObject, Spool
+
+if TYPE_CHECKING:
+    from .remote import RemoteFile
 
 __all__ = ["FileObject", "LocalFile", "Memory", "Source", "Spool", "open_source"]
 
@@ -69,12 +73,12 @@ def open_source(
     mmap: bool = True,
     spool_nbytes: int = SPOOL_NBYTES,
     writeable: bool = False,
-) -> LocalFile | Memory | FileObject | Spool:
+) -> LocalFile | Memory | FileObject | Spool | RemoteFile:
     """Open whatever the user calls a file, and take the compressions off.
 
     Args:
-        file: a path (str or PathLike), bytes-like data, or a binary file object or stream, which
-            is read from its current position and never closed.
+        file: a path (str or PathLike), an address (`https://…`, `s3://…`), bytes-like data, or a
+            binary file object or stream, which is read from its current position and never closed.
         mmap: whether a plain local file is mapped; if not, it is read by position.
         spool_nbytes: what is inflated, or comes from a pipe, is kept in memory up to this size
             and in a temporary file beyond it.
@@ -104,9 +108,14 @@ def open_source(
 
 def _open_outermost(
     file: Any, mmap: bool, spool_nbytes: int, writeable: bool
-) -> LocalFile | Memory | FileObject | Spool:
+) -> LocalFile | Memory | FileObject | Spool | RemoteFile:
     if isinstance(file, (str, os.PathLike)):
-        return _open_path(os.fsdecode(file), mmap, spool_nbytes, writeable)
+        place = local_path(os.fsdecode(file))
+        if is_url(place):
+            from .remote import open_remote
+
+            return open_remote(place, spool_nbytes)
+        return _open_path(place, mmap, spool_nbytes, writeable)
     if isinstance(file, int):
         raise TypeError("file must be a path, bytes or a file object, not an int")
     array = getattr(file, "__array_interface__", None)
@@ -131,13 +140,6 @@ def _open_outermost(
 
 
 def _open_path(path: str, mmap: bool, spool_nbytes: int, writeable: bool) -> LocalFile | Spool:
-    scheme, separator, _ = path.partition("://")
-    if separator and scheme.isalnum() and len(scheme) > 1:
-        raise UnsupportedError(
-            f"{scheme}:// is not among the places that can be opened",
-            file=path,
-            hint="download the file, or pass an open binary file object",
-        )
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a folder; give one of the files in it", path)
@@ -153,19 +155,21 @@ class InOrder:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._position = 0
+        in_order = getattr(source, "in_order", None)
+        self._stream = in_order() if in_order is not None else None
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes; fewer only at the end."""
-        if isinstance(self._source, Spool):
-            return self._source.readinto_next(buffer)
+        if self._stream is not None:
+            return int(self._stream.readinto(buffer))
         count = self._source.readinto_at(self._position, buffer)
         self._position += count
         return count
 
     def read(self, limit: int) -> bytes:
         """The next bytes, at least one and at most `limit`; b"" at the end."""
-        if isinstance(self._source, Spool):
-            return self._source.read_next(limit)
+        if self._stream is not None:
+            return bytes(self._stream.read(limit))
         buffer = bytearray(limit)
         return bytes(memoryview(buffer)[: self.readinto(buffer)])
 

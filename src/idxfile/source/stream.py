@@ -118,6 +118,7 @@ class Spool:
         self.stream = stream
         self._limit: int | None = None
         self._outer: Any = None
+        self._identity: Any = None
         self._spool_nbytes = spool_nbytes
         self._close = close
         self._lock = threading.RLock()
@@ -147,6 +148,15 @@ class Spool:
         return [*outer, *self.stream.problems]
 
     @property
+    def identity(self) -> Any:
+        """What tells that the file below is still the one that was opened; None where nothing."""
+        return self._identity or getattr(self._outer, "identity", None)
+
+    @identity.setter
+    def identity(self, identity: Any) -> None:
+        self._identity = identity
+
+    @property
     def size(self) -> int | None:
         """Known once all was read. One more than `limit` means: at least one byte too many."""
         return self._size
@@ -168,8 +178,12 @@ class Spool:
         self.load()
         return self._memory
 
-    def readinto_next(self, buffer: Any) -> int:
-        """Fill `buffer` with the next bytes in order, for one reader that takes them all."""
+    def in_order(self) -> Spool:
+        """All bytes from the first on, for one reader that takes them in order: it is used up."""
+        return self
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes in order; fewer only at the end."""
         with self._lock:
             view = memoryview(buffer).cast("B")
             head = self._read_head()[self._taken : self._taken + len(view)]
@@ -177,7 +191,7 @@ class Spool:
             view[: len(head)] = head
             return len(head) + self.stream.readinto(view[len(head) :])
 
-    def read_next(self, limit: int) -> bytes:
+    def read(self, limit: int) -> bytes:
         """The next bytes in order, at most `limit`, without a copy; b"" at the end."""
         with self._lock:
             head = bytes(self._read_head()[self._taken : self._taken + limit])

@@ -1,0 +1,61 @@
+"""Items read from a source by position, and written back: few ranges for many items."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .elements import Array, as_bytes, read_elements, read_many
+from .header import Header
+from .selection import Items, spans
+from .source import LocalFile, Source
+
+__all__: list[str] = []
+
+GAP_NBYTES = 1 << 13
+"""Up to here it is faster to read over unwanted bytes of a file than to ask twice."""
+
+
+def read_items(source: Source, header: Header, start: int, target: Array) -> None:
+    """Fill a native array with the items from `start` on."""
+    read_elements(source, _offset(header, start), target, header.stored_dtype)
+
+
+def gather(source: Source, header: Header, items: Items, most: int) -> Array:
+    """A fresh native array of ascending items, neighbours read together.
+
+    Args:
+        source: where from. One that takes many ranges at once gets them all, and joins them as
+            suits it.
+        header: of the file.
+        items: their numbers.
+        most: the longest range to read where something in it is unwanted, in items.
+    """
+    target = np.empty((len(items), *header.item_shape), header.dtype)
+    if hasattr(source, "readinto_many"):
+        runs = spans(items, 0, most)
+        read_many(
+            source,
+            [(_offset(header, start), target[where]) for start, _, where, _ in runs],
+            header.stored_dtype,
+        )
+        return target
+    gap = GAP_NBYTES // max(1, header.item_nbytes)
+    for start, stop, where, pick in spans(items, gap, most):
+        if stop - start == where.stop - where.start:
+            read_items(source, header, start, target[where])
+        else:
+            block = np.empty((stop - start, *header.item_shape), header.dtype)
+            read_items(source, header, start, block)
+            target[where] = block[pick]
+    return target
+
+
+def scatter(file: LocalFile, header: Header, items: Items, block: Array) -> None:
+    """Write a block of ascending items to their places in a file."""
+    stored = np.ascontiguousarray(block, header.stored_dtype)
+    for start, _, where, _ in spans(items, 0, len(items)):
+        file.write_at(_offset(header, start), as_bytes(stored[where]))
+
+
+def _offset(header: Header, item: int) -> int:
+    return header.data_offset + item * header.item_nbytes

@@ -1,0 +1,114 @@
+"""How a file becomes a source and a header, judged; and how it is opened again elsewhere."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+from .errors import FormatError, UnsupportedError
+from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
+from .problems import Handling, settle
+from .source import SPOOL_NBYTES, Spool, header_prefix, open_source
+from .source.local import FileIdentity
+from .source.places import is_url, local_path
+
+__all__: list[str] = []
+
+Recipe = tuple[Any, dict[str, Any], Any]
+"""What it takes to open a file again: place or data, options of `open`, what the file was."""
+
+
+def open_header(
+    file: Any,
+    *,
+    byteorder: ByteOrder = "big",
+    problems: Handling = "raise",
+    mmap: bool = True,
+    spool_nbytes: int = SPOOL_NBYTES,
+    writeable: bool = False,
+) -> tuple[Any, Header]:
+    """Open a source and read its header, raising what the judge finds.
+
+    Returns:
+        The source, open, and the header.
+    """
+    source = open_source(file, mmap=mmap, spool_nbytes=spool_nbytes, writeable=writeable)
+    try:
+        header, found = examine(header_prefix(source), source.size)
+        settle([*source.problems, *found], problems, source.name)
+        assert header is not None  # settle has raised
+        if byteorder not in ("big", "little"):
+            raise ValueError(f'byteorder must be "big" or "little", not {byteorder!r}')
+        if header.dialect == "idx" and byteorder == "little":
+            header = Header(header.element, header.shape, header.data_offset, "little")
+    except BaseException:
+        source.close()
+        raise
+    return source, header
+
+
+def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
+    """Judge a source whose length is known only now that all of it was read."""
+    found = list(source.problems)
+    if source.size != header.file_nbytes:
+        for problem in examine(header_prefix(source), source.size)[1]:
+            if problem.code == "trailing-data":  # it was read no further than one byte
+                problem = replace(problem, message=f"at least {problem.message}")
+            found.append(problem)
+    settle(found, problems, source.name)
+
+
+def recipe_of(file: Any, options: dict[str, Any], source: Any) -> Recipe | None:
+    """The recipe of a file that was opened as this source; None for a file object."""
+    if not isinstance(file, (str, os.PathLike)):
+        return None if hasattr(file, "read") else (file, options, None)
+    place = local_path(os.fsdecode(file))
+    if not is_url(place):
+        place = os.path.join(os.getcwd(), place)
+    identity = getattr(source, "identity", None)  # of the very file that was opened
+    return place, options, identity or FileIdentity.of(os.stat(place))
+
+
+def check_identity(place: str, source: Any, identity: Any) -> None:
+    """Make sure that a file is still the one that a recipe is of.
+
+    Args:
+        place: where it lies.
+        source: what it was opened as; None asks the system, before it is opened.
+        identity: what it was.
+
+    Raises:
+        FormatError: when it is another one.
+    """
+    now = getattr(source, "identity", None) or FileIdentity.of(os.stat(place))
+    if now != identity:
+        raise FormatError(
+            f"the file has changed since it was pickled: {_told(now)} now, {_told(identity)} then",
+            file=source.name if source is not None else place,
+            found=now,
+            expected=identity,
+            hint="open it again in the process that sent it",
+        )
+
+
+def _told(identity: Any) -> str:
+    size = "unknown" if identity.size is None else f"{identity.size:,}"
+    version = getattr(identity, "version", None)
+    return f"{size} bytes{f', version {version}' if version else ''}"
+
+
+def no_array_error(header: Header, name: str) -> UnsupportedError | None:
+    """The error for a shape that no NumPy array can have, or None."""
+    found, limit = header.ndim, MAX_ARRAY_NDIM
+    text = f"{found} dimensions; NumPy holds {limit}"
+    if found <= limit and header.size == 0:
+        # Of an empty array NumPy multiplies the other dimensions all the same.
+        found, limit = math.prod(filter(None, header.shape)) * header.element.nbytes, sys.maxsize
+        text = f"an empty array of {header}; NumPy has no room for its other dimensions"
+    if found <= limit:
+        return None
+    hint = "`idx info` and `idx check` work on it"
+    return UnsupportedError(text, file=name, found=found, expected=limit, hint=hint)

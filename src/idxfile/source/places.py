@@ -1,0 +1,125 @@
+"""Places as they are written: paths, addresses, and what lies beside a file.
+
+A folder of this machine and one in a store are asked the same questions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from ..codecs import CODECS, codec_of_name
+from ..errors import PairError, printable
+from ..names import FileName, file_name
+
+__all__ = ["beside", "file_of", "find_partner", "is_url", "names_in", "partners_of", "public"]
+
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]+::)*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
+
+def is_url(place: Any) -> bool:
+    """Whether a place is an address, as `https://…` or `s3://…`, and no path."""
+    return isinstance(place, str) and _URL.match(place) is not None
+
+
+def local_path(place: str) -> str:
+    """The path that a place means; `file://` is another way of writing one."""
+    if place[:7].lower() != "file://":
+        return place
+    return unquote(urlsplit(place).path)
+
+
+def public(url: str) -> str:
+    """An address as it may be shown: without user, password, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def beside(url: str, name: str) -> str:
+    """The address of another name in the folder of this one."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=os.path.join(os.path.dirname(parts.path), name)))
+
+
+def file_of(place: str) -> str:
+    """What of a place is the name of the file: an address without its query."""
+    return urlsplit(place).path if is_url(place) else place
+
+
+def names_in(folder: str) -> list[str] | None:
+    """The files of a folder, sorted; None where a store cannot tell.
+
+    Raises:
+        OSError: as the system gives it.
+    """
+    if is_url(folder):
+        from .remote import list_folder
+
+        return list_folder(folder)
+    return sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
+
+
+def partners_of(place: str) -> list[str]:
+    """The files beside one that could be the other half of its pair."""
+    mine = file_name(file_of(place))
+    if mine is None:
+        return []
+    wanted = FileName("labels" if mine.role == "images" else "images", mine.shared)
+    if is_url(place):
+        asked = _asked_for(place, [beside(place, name) for name in _likely_names(place)])
+        if asked:
+            return asked
+        folder = beside(place, "")
+    else:
+        folder = os.path.dirname(place) or os.curdir
+    return [path for path in names_in(folder) or () if file_name(file_of(path)) == wanted]
+
+
+def find_partner(place: str) -> str | None:
+    """The other file of a pair, in the same folder, under any usual name; None where it is not.
+
+    Raises:
+        PairError: when several files could be it.
+    """
+    found = partners_of(place)
+    if len(found) > 1:
+        # The one that is written as ours is ours: compressed or not, with the same decoration.
+        packed = codec_of_name(place) is not None
+        same = [p for p in found if (codec_of_name(p) is not None) == packed]
+        if len(same) != 1:
+            names = " and ".join(printable(os.path.basename(p)) for p in found)
+            role = file_name(file_of(found[0]))
+            raise PairError(
+                f"{names} could both be its {role.role if role else 'partner'}",
+                file=place,
+                found=found,
+                hint="name the one that is meant",
+            )
+        found = same
+    return found[0] if found else None
+
+
+_TURNED = {"images": "labels", "labels": "images", "idx3": "idx1", "idx1": "idx3"}
+_TURNED_WORDS = re.compile("|".join(_TURNED))
+
+
+def _likely_names(place: str) -> list[str]:
+    """What the other half is probably called: in the words of this one, packed as it or not."""
+    base = os.path.basename(file_of(place))
+    turned = _TURNED_WORDS.sub(lambda word: _TURNED[word[0]], base)
+    if turned == base:
+        return []
+    codec = codec_of_name(turned)
+    bare = turned[: turned.rindex(".")] if codec else turned
+    packed = [bare + row.suffixes[0] for row in CODECS if row.name in ("gz", "zst")]
+    return list(dict.fromkeys([turned, bare, *packed]))
+
+
+def _asked_for(place: str, candidates: list[str]) -> list[str]:
+    """The first of these addresses where something is, as a list of one, or of none."""
+    from .remote import exists
+
+    return next(([url] for url in candidates if exists(url)), [])

@@ -1,0 +1,67 @@
+"""Objects that lie elsewhere: what an address means, and how what is there is opened.
+
+A store is a module here with the same functions, loaded when an address asks for it: `open_object`
+and, where a store can tell what a folder holds, `list_folder`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ...errors import UnsupportedError
+from ..places import public
+from ..stream import Spool
+from .faults import DeniedError
+from .object import RemoteFile, RemoteIdentity
+
+__all__ = ["RemoteFile", "RemoteIdentity", "exists", "list_folder", "open_remote"]
+
+
+def _store_of(url: str) -> Any:
+    """The module of the store that an address names.
+
+    Raises:
+        UnsupportedError: where nothing here knows such addresses.
+    """
+    scheme = url.partition("://")[0].lower()
+    if scheme in ("http", "https"):
+        return import_module(".http", __name__)
+    raise UnsupportedError(
+        f"{scheme}:// is not among the places that can be opened",
+        file=public(url),
+        hint="download the file, or pass an open binary file object",
+    )
+
+
+def open_remote(url: str, spool_nbytes: int) -> RemoteFile | Spool:
+    """Open an object: by ranges, or as a stream where its store gives none.
+
+    Raises:
+        FetchError: where it cannot be had.
+    """
+    opened = _store_of(url).open_object(url)
+    if isinstance(opened, tuple):
+        return RemoteFile(*opened)
+    spool = Spool.of_stream(opened, opened.name, spool_nbytes, owned=True)
+    spool.identity = opened.identity
+    return spool
+
+
+def exists(url: str) -> bool:
+    """Whether there is an object at an address.
+
+    Raises:
+        FetchError: where that cannot be told.
+    """
+    try:
+        open_remote(url, 0).close()
+    except (FileNotFoundError, DeniedError):  # a store that hides what it has not, refuses
+        return False
+    return True
+
+
+def list_folder(url: str) -> list[str] | None:
+    """The addresses of what lies in a folder; None where the store cannot tell."""
+    found: list[str] | None = _store_of(url).list_folder(url)
+    return found

@@ -1,0 +1,190 @@
+"""What is asked of a store: an object as ranges of bytes, and as one stream.
+
+`RemoteObject` is the whole of it, so that a store is a module with few lines. `RemoteFile` makes
+a source of one: reads become few requests, side by side.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from ...problems import Problem
+from .ranges import Part, plan
+
+__all__ = ["RemoteFile"]
+
+REQUESTS_AT_ONCE = 8
+
+
+class RemoteIdentity(NamedTuple):
+    """What tells that an object is still the one that was opened."""
+
+    size: int | None
+    version: str | None
+    """The entity tag, or the time of the last change where a store gives no tag."""
+
+
+class RemoteStream(Protocol):
+    """Bytes of an object in order, by one request as long as that holds."""
+
+    identity: RemoteIdentity
+    name: str
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+
+    def close(self) -> None:
+        """End the request."""
+
+
+class RemoteObject(Protocol):
+    """An object of a store that answers with the ranges that it is asked for."""
+
+    name: str
+    """The address as it may be shown."""
+    size: int
+    identity: RemoteIdentity
+
+    def fill(self, start: int, view: memoryview) -> None:
+        """Fill `view` with the bytes from `start` on, of this very object, or raise."""
+
+    def stream(self, start: int) -> RemoteStream:
+        """The bytes from `start` to the end."""
+
+    def close(self) -> None:
+        """Drop the connections."""
+
+
+class RemoteFile:
+    """An object as a source. Its first bytes came with the question how long it is."""
+
+    codecs: tuple[str, ...] = ()
+    buffer: memoryview | None = None
+
+    def __init__(self, remote: RemoteObject, head: bytes) -> None:
+        self.name = remote.name
+        self.size = remote.size
+        self.identity = remote.identity
+        self.problems: list[Problem] = []
+        self._remote: RemoteObject | None = remote
+        self._head = head
+        self._streams: weakref.WeakSet[Streamed] = weakref.WeakSet()
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`; fewer only at the end of the object."""
+        stop = min(stop, self.size)
+        if stop <= len(self._head):
+            return self._head[start:stop]
+        buffer = bytearray(max(0, stop - start))
+        self.readinto_at(start, buffer)
+        return bytes(buffer)
+
+    def readinto_at(self, start: int, buffer: Any) -> int:
+        """Fill `buffer` from byte `start` on; fewer only at the end of the object."""
+        view = memoryview(buffer).cast("B")
+        view = view[: max(0, self.size - start)]
+        self.readinto_many([(start, view)])
+        return len(view)
+
+    def readinto_many(self, parts: Sequence[Part]) -> None:
+        """Fill many buffers, each from its own position, by few requests side by side.
+
+        Args:
+            parts: positions and buffers, ascending; all within the object.
+        """
+        remote = self._open()
+        wanted = [(start, view) for start, view in parts if len(view)]
+        requests = plan(wanted)
+
+        def run(request: Sequence[Part]) -> None:
+            (start, view), last = request[0], request[-1]
+            if len(request) == 1:
+                self._fill(remote, start, view)
+                return
+            block = memoryview(bytearray(last[0] + len(last[1]) - start))
+            self._fill(remote, start, block)
+            for at, part in request:
+                part[:] = block[at - start : at - start + len(part)]
+
+        if len(requests) == 1:
+            run(requests[0])
+        elif requests:
+            with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(requests))) as pool:
+                running = [pool.submit(run, request) for request in requests]
+                try:
+                    for each in running:
+                        each.result()
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+
+    def _fill(self, remote: RemoteObject, start: int, view: memoryview) -> None:
+        if start + len(view) <= len(self._head):
+            view[:] = self._head[start : start + len(view)]
+        else:
+            remote.fill(start, view)
+
+    def in_order(self) -> Streamed:
+        """All bytes from the first on, for one reader that takes them in order."""
+        streamed = Streamed(self._open(), self._head)
+        self._streams.add(streamed)
+        return streamed
+
+    def close(self) -> None:
+        """Drop the connections."""
+        if self._remote is not None:
+            for streamed in self._streams:
+                streamed.close()
+            self._remote.close()
+            self._remote = None
+
+    def _open(self) -> RemoteObject:
+        if self._remote is None:
+            raise ValueError(f"{self.name} is closed")
+        return self._remote
+
+
+class Streamed:
+    """An object in order: what is there already, then one request for all the rest."""
+
+    def __init__(self, remote: RemoteObject, head: bytes) -> None:
+        self._remote = remote
+        self._head = memoryview(head)
+        self._stream: RemoteStream | None = None
+        self._position = len(head)
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+        view = memoryview(buffer).cast("B")
+        count = min(len(self._head), len(view))
+        view[:count] = self._head[:count]
+        self._head = self._head[count:]
+        return count if count == len(view) else count + self._further(view[count:])
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes, at least one and at most `limit`; b"" at the end."""
+        if self._head:  # enough for a first kilobyte of content, as a rule
+            piece = bytes(self._head[:limit])
+            self._head = self._head[limit:]
+            return piece
+        buffer = bytearray(limit)
+        return bytes(memoryview(buffer)[: self._further(memoryview(buffer))])
+
+    def close(self) -> None:
+        """End the request, if there is one."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _further(self, view: memoryview) -> int:
+        if self._position >= self._remote.size:
+            return 0
+        if self._stream is None:
+            self._stream = self._remote.stream(self._position)
+        count = self._stream.readinto(view)
+        self._position += count
+        if self._position >= self._remote.size:
+            self._stream.close()
+        return count
