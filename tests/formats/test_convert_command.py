@@ -7,17 +7,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from PIL import Image
 from trials import FORMATS, mnist
 
 import idxfile
 from conftest import idx_bytes
 from idxfile.cli import main
+from idxfile.cli.conversion import _PICTURES
+from idxfile.formats.pictures import Choices
 
 
 class Result(NamedTuple):
@@ -39,6 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("bad.idx").write_bytes(idx_bytes(np.zeros(9, "uint8"))[:-1])
     Path("train.csv").write_text("label,pixel0,pixel1\n7,1,2\n5,3,4\n")
     Path("old.npy").write_bytes(b"old")
+    picture("pictures/0/0.png", [[0]])
     return tmp_path
 
 
@@ -61,6 +66,8 @@ def test_it_tells_what_it_wrote(idx: Run) -> None:
         0,
         "",
         "out.npy: images uint8 2 × 2\nnote: the first row is a header\n"
+        "note: images are read as uint8, the smallest for whole numbers from 1 to 4\n"
+        "note: labels are read as uint8, the smallest for whole numbers from 5 to 7\n"
         "note: left out labels: NumPy array holds one array (column= chooses another)\n",
     )
 
@@ -78,7 +85,11 @@ def test_json_is_the_report(idx: Run) -> None:
             "labels": {"dtype": "uint8", "shape": [2]},
         },
         "classes": None,
-        "notes": ["the first row is a header"],
+        "notes": [
+            "the first row is a header",
+            "images are read as uint8, the smallest for whole numbers from 1 to 4",
+            "labels are read as uint8, the smallest for whole numbers from 5 to 7",
+        ],
     }
     assert sorted(os.listdir("out")) == ["test-images-idx2-ubyte", "test-labels-idx1-ubyte"]
 
@@ -109,6 +120,36 @@ def test_options_do_what_they_say(words: str, array: np.ndarray, idx: Run) -> No
     found = idxfile.read(words.split()[1])
     assert found.dtype == array.dtype
     assert (found == array).all()
+
+
+def picture(name: str, pixels: object) -> None:
+    """Save a picture."""
+    os.makedirs(os.path.dirname(name), exist_ok=True)
+    Image.fromarray(np.array(pixels, "uint8")).save(name)
+
+
+def test_pictures_have_flags_of_their_own(idx: Run) -> None:
+    picture("tree/b/0.png", [[0, 10], [20, 30]])
+    picture("tree/a/0.png", [[[200, 200, 200]]])
+    Path("tree/a/1.png").write_bytes(b"nothing")
+    code, _, err = idx("tree", "out/", "--pad", "2x2")
+    assert (code, err.splitlines()[1]) == (
+        4,
+        "hint: --grey (grey=True) makes it grey, --rgb (rgb=True) keeps the colours",
+    )
+    words = "--grey --skip-bad --pad 2x2 --invert --threshold 240 --classes b,a"
+    code, _, err = idx("tree", "out/", *words.split())
+    assert code == 0, err
+    assert "note: left out 1 of 3 pictures, which cannot be read: tree/a/1.png" in err
+    ds = idxfile.open_dataset("out")
+    assert ds.images[:].tolist() == [[[255, 255], [0, 0]], [[0, 0], [0, 0]]]
+    assert (ds.labels.tolist(), ds.classes) == ([0, 1], ("b", "a"))
+    assert idx("tree", "rgb/", "--rgb", "--skip-bad", "--resize", "4x3").code == 0
+    assert idxfile.open_dataset("rgb").images.shape == (2, 3, 4, 3)
+
+
+def test_every_choice_about_pictures_has_a_flag() -> None:
+    assert set(_PICTURES) == {*(field.name for field in fields(Choices)), "classes"}
 
 
 def test_labels_come_from_a_file(idx: Run) -> None:
@@ -154,11 +195,20 @@ CODES: dict[str, tuple[int, str]] = {
         2,
         "error: Invalid value for '--from': 'nix' is none of idx, npy",
     ),
+    "train.csv a.npy --resize 28x28": (
+        2,
+        "error: --resize 28x28: there is no such option; there are byteorder, delimiter, ",
+    ),
+    "pictures a.npy --resize 28": (
+        2,
+        "error: resize must be columns and rows (28x28), not (28,)\n",
+    ),
+    "pictures a.npy --alpha grey": (2, "error: --alpha grey: drop or white or black or none\n"),
     "int64.npy a.npy -O nix=3": (
         2,
         "error: -O nix=3: there is no such option; there are byteorder\n",
     ),
-    "int64.npy a.npy -O byteorder": (2, "error: -O byteorder: there is no such option"),
+    "int64.npy a.npy -O byteorder": (2, "error: -O byteorder: it is no KEY=VALUE\n"),
     "int64.npy a.npy -O byteorder=up": (2, "error: -O byteorder=up: native or big\n"),
     "int64.npy a.npy -O from.byteorder=big": (2, "error: -O from.byteorder=big: there is no such"),
     "train.csv a.csv -O delimiter=tab": (

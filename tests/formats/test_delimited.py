@@ -45,7 +45,11 @@ def test_kaggles_table_is_labels_and_vectors(table: Any) -> None:
     assert images.tolist() == [[0, 1, 2, 255], [3, 4, 5, 6]]
     assert images.dtype == labels.dtype == "uint8"
     assert labels.tolist() == [7, 2]
-    assert done.notes == ["the first row is a header"]
+    assert done.notes == [
+        "the first row is a header",
+        "images are read as uint8, the smallest for whole numbers from 0 to 255",
+        "labels are read as uint8, the smallest for whole numbers from 2 to 7",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,7 @@ def test_without_a_header_no_column_is_taken_for_labels(table: Any) -> None:
     assert done.notes == [
         "no header: all 3 columns are the item (label=first takes one out)",
         "the first row is an item",
+        "images are read as uint8, the smallest for whole numbers from 0 to 6",
     ]
     images, labels, _ = table(text, label="first")
     assert (images.tolist(), labels.tolist()) == ([[0, 1], [2, 3]], [5, 6])
@@ -170,6 +175,22 @@ def _line_by_line(path: str) -> Any:
 
 
 # Numbers
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "note"),
+    [
+        ("0.5,1", {}, "images are read as float32, which keeps every value"),
+        ("0.1,1", {}, "images are read as float64, as float32 would round 0.1"),
+        ("0.1,1", {"dtype": "float32"}, "images are read as float32, as it was asked for"),
+        ("0.5,16777217", {}, "images are read as float64, as float32 would round 16777217"),
+        ("-3,300", {}, "images are read as int16, the smallest for whole numbers from -3 to 300"),
+    ],
+)
+def test_the_type_is_told_with_its_reason(
+    numbers: str, options: dict[str, str], note: str, table: Any
+) -> None:
+    assert note in table(f"a,b\n{numbers}\n", **options)[2].notes[1].replace(".0", "")
 
 
 @pytest.mark.parametrize(

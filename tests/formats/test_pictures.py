@@ -383,7 +383,7 @@ def test_two_sizes_stop_with_path_and_both(tmp_path: Path) -> None:
         read(tree)
     assert error.value.file == str(tree / "b/2.png")
     assert (error.value.found, error.value.expected) == ((2, 2), (2, 3))
-    assert "resize=3x2" in str(error.value.hint)
+    assert "--resize 3x2" in str(error.value.hint)
 
 
 def test_pad_crop_and_both(tmp_path: Path) -> None:
@@ -532,9 +532,9 @@ TURNS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
 }
 """EXIF orientation → what makes it upright."""
 
-COLOURS = "rgb=true keeps the colours"
-TRANSPARENT = "alpha=drop leaves it out"
-SIXTEEN = "depth=8 takes the high byte, depth=16 keeps the values"
+COLOURS = "--rgb (rgb=True) keeps the colours"
+TRANSPARENT = '--alpha drop (alpha="drop") leaves it out'
+SIXTEEN = "--depth 8 (depth=8) takes the high byte, --depth 16 keeps the values"
 
 ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
     "RGB": (
@@ -604,19 +604,19 @@ ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
     "1 bit": (
         saved(Image.fromarray(PLAIN > 99), "PNG"),
         "a white of 1",
-        "grey=true spreads its values over 0 to 255",
+        "--grey (grey=True) spreads its values over 0 to 255",
         {"grey=true": np.where(PLAIN > 99, 255, 0)},
     ),
     "2 bits": (
         raw_png(2, 0, rows(np.array([[0b00011011], [0b11100100]], np.uint8)), 4),
         "a white of 3",
-        "grey=true",
+        "--grey (grey=True)",
         {"grey=true": np.array([[0, 85, 170, 255], [255, 170, 85, 0]])},
     ),
     "PGM with another white": (
         b"P5 8 6 15\n" + (PLAIN % 16).tobytes(),
         "a white of 15",
-        "grey=true",
+        "--grey (grey=True)",
         {"grey=true": PLAIN % 16 * 17},
     ),
     "PPM with another white": (
@@ -665,7 +665,7 @@ ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
             "rgb=true": SIXTEEN,
             "grey=true": SIXTEEN,
             "rgb=true depth=8": COLOUR,
-            "grey=true depth=16": "depth=8: colours are read with 8 bits",
+            "grey=true depth=16": "--depth 8 (depth=8): colours are read with 8 bits",
         },
     ),
     "PGM with a white of 1000": (
@@ -674,20 +674,24 @@ ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
         SIXTEEN,
         {
             "depth=8": np.rint(DEEP % 1001 / 1000 * 65535).astype(int) >> 8,
-            "depth=16": "depth=8 spreads its values",
+            "depth=16": "--depth 8 (depth=8) spreads its values",
         },
     ),
     "8 bits where 16 are kept": (
         saved(PLAIN, "PNG"),
         "",
         "",
-        {"": PLAIN, "depth=8": PLAIN, "depth=16": "depth=8 brings all pictures to 8 bits"},
+        {
+            "": PLAIN,
+            "depth=8": PLAIN,
+            "depth=16": "--depth 8 (depth=8) brings all pictures to 8 bits",
+        },
     ),
     **{
         f"animated {kind}": (
             frames(kind),
             "2 frames",
-            "frames=first takes the first",
+            '--frames first (frames="first") takes the first',
             {"frames=first": PLAIN},
         )
         for kind in ("PNG", "TIFF")
@@ -696,19 +700,22 @@ ODD: dict[str, tuple[bytes, str, str, dict[str, Any]]] = {
         frames("GIF"),
         "the colours of a palette",
         COLOURS,
-        {"grey=true frames=first": PLAIN, "rgb=true": "frames=first takes the first"},
+        {
+            "grey=true frames=first": PLAIN,
+            "rgb=true": '--frames first (frames="first") takes the first',
+        },
     ),
     "animated WEBP": (
         frames("WEBP", "RGB"),
         "colours",
         COLOURS,
-        {"grey=true frames=first": PLAIN, "grey=true": "frames=first"},
+        {"grey=true frames=first": PLAIN, "grey=true": "--frames first"},
     ),
     **{
         f"{kind} turned {number}": (
             saved(PLAIN, kind, exif=exif(number)),
             f"EXIF orientation {number}",
-            "exif=apply turns it upright, exif=ignore",
+            '--exif apply (exif="apply") turns it upright, ignore',
             {"exif=apply": turn(PLAIN), "exif=ignore": PLAIN},
         )
         for kind in ("PNG", "TIFF")
@@ -813,7 +820,7 @@ def test_what_cannot_be_read_is_an_error_with_its_path(kind: str, tmp_path: Path
     with pytest.raises(FormatError, match=message) as error:
         read(tree, **options)
     assert error.value.file == str(tree / "a/1.png")
-    assert "skip_bad=true" in str(error.value.hint)
+    assert "--skip-bad (skip_bad=True)" in str(error.value.hint)
     found = read(tree, skip_bad=True, **options)
     assert np.array_equal(found.images, [PLAIN, PLAIN])
     assert (found.labels, found.classes) == ([0, 1], ("a", "b"))

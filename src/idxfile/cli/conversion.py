@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -42,6 +42,35 @@ def _list_formats(context: click.Context, _: click.Parameter, wanted: bool) -> N
     context.exit()
 
 
+_PICTURES = {
+    "classes": ("A,B,…", "the classes in order; else sorted naturally."),
+    "resize": ("WxH", "scale them to this size; the ratio is not kept."),
+    "crop": ("WxH", "cut what is larger to its middle."),
+    "pad": ("WxH", "centre what is smaller on zeros."),
+    "grey": (None, "make colours grey."),
+    "rgb": (None, "keep colours: items × rows × columns × 3."),
+    "alpha": ("drop|white|black", "what becomes of transparency."),
+    "depth": ("8|16", "of 16 bits, the high byte or the values."),
+    "exif": ("apply|ignore", "whether they are turned as EXIF says."),
+    "frames": ("first", "of files with several, the first."),
+    "invert": (None, "exchange black and white."),
+    "threshold": ("N", "from here on white, below black."),
+    "skip_bad": (None, "leave out what cannot be read, with its label."),
+}
+"""Options of reading pictures that have flags of their own: metavar (None: yes or no), and help."""
+
+
+def _picture_flags(command: Callable[..., Value]) -> Callable[..., Value]:
+    for name, (metavar, text) in reversed(_PICTURES.items()):
+        flag = {"is_flag": True} if metavar is None else {"metavar": metavar}
+        command = click.option(_flag(name), help=f"Of pictures: {text}", **flag)(command)
+    return command
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 @click.command("convert")
 @click.argument("src", type=click.Path())
 @click.argument("dst", type=click.Path())
@@ -54,6 +83,7 @@ def _list_formats(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option("--dtype", help="Element type; auto is the smallest that keeps every value.")
 @click.option("--scale", metavar="LOW:HIGH", help="The values that become least and greatest.")
 @click.option("--point", is_flag=True, help="Write no elements, but where they lie in SRC.")
+@_picture_flags
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Of either format."
 )
@@ -78,6 +108,7 @@ def convert_command(
     options: tuple[str, ...],
     as_json: bool,
     force: bool,
+    **pictures: str | bool | None,
 ) -> None:
     """Convert SRC into DST, from any format to any other.
 
@@ -93,7 +124,9 @@ def convert_command(
     chosen = None if items is None else _slice(items)
     source, target = _formats(src, dst, source_format, target_format, point)
     verb = "point" if point or not target.writes else "write"
-    given = _options(options, source, target, verb)
+    words = [_Word.of_option(word) for word in options]
+    words += [_Word.of_flag(name, value) for name, value in pictures.items() if value]
+    given = _options(words, source, target, verb)
     if not os.path.isdir(dst):
         refuse_to_overwrite(dst, force)
     with progress_bar(f"convert {printable(os.path.basename(src))}", _nbytes(src)) as progress:
@@ -150,8 +183,34 @@ def _formats(
     )
 
 
+class _Word(NamedTuple):
+    """An option of a format, as it was given."""
+
+    shown: str
+    side: str
+    """from, to, or nothing where either may be meant."""
+    name: str
+    value: str
+
+    @classmethod
+    def of_option(cls, text: str) -> _Word:
+        """`-O KEY=VALUE`."""
+        key, separator, value = text.partition("=")
+        if not separator:
+            raise click.UsageError(f"-O {text}: it is no KEY=VALUE")
+        side, _, name = key.rpartition(".")
+        return cls(f"-O {text}", side, name, value)
+
+    @classmethod
+    def of_flag(cls, name: str, value: str | bool) -> _Word:
+        """A flag of pictures."""
+        text = "yes" if value is True else str(value)
+        shown = _flag(name) if value is True else f"{_flag(name)} {text}"
+        return cls(shown, "from", name, text)
+
+
 def _options(
-    words: tuple[str, ...], source: Format, target: Format, verb: str
+    words: Sequence[_Word], source: Format, target: Format, verb: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options of the source and those of the target.
 
@@ -162,24 +221,19 @@ def _options(
     if words:
         known = [_options_of(source, "read"), _options_of(target, verb)]
     given: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-    for word in words:
-        key, separator, text = word.partition("=")
-        side, dot, name = key.partition(".")
-        if not dot:
-            side, name = "", key
-        places = [
-            n for n, end in enumerate(("from", "to")) if side in ("", end) and name in known[n]
-        ]
-        if not separator or not places:
+    for shown, side, name, value in words:
+        ends = enumerate(("from", "to"))
+        places = [n for n, end in ends if side in ("", end) and name in known[n]]
+        if not places:
             there = ", ".join(sorted({*known[0], *known[1]})) or "none"
-            raise click.UsageError(f"-O {word}: there is no such option; there are {there}")
+            raise click.UsageError(f"{shown}: there is no such option; there are {there}")
         if len(places) > 1:
-            raise click.UsageError(f"-O {word}: both formats have it: say from.{key} or to.{key}")
+            raise click.UsageError(f"{shown}: both formats have it: say from.{name} or to.{name}")
         (place,) = places
         try:
-            given[place][name] = parsed(text, known[place][name])
+            given[place][name] = parsed(value, known[place][name])
         except ValueError:
-            raise click.UsageError(f"-O {word}: {described(known[place][name])}") from None
+            raise click.UsageError(f"{shown}: {described(known[place][name])}") from None
     return given
 
 

@@ -62,10 +62,8 @@ def read_columns(
     layout = lay_out(rows[0] if named else None, len(rows[0]), label, shape, path)
     notes = [*layout.notes, f"the first row is {'a header' if named else 'an item'}"]
     table = _Table(path, sep, named, layout)
-    found, labels = table.looked_through()
-    found_dtype = found.dtype(path)
-    if dtype is not None and found_dtype.kind == "f":
-        found_dtype = np.dtype(dtype)
+    found, marks = table.looked_through()
+    found_dtype = found.dtype(path, dtype)
 
     def pixels(block_nbytes: int) -> Iterator[Array]:
         for block in table.pixels() if found.kept is None else found.kept:
@@ -73,9 +71,11 @@ def read_columns(
 
     arrays: dict[str, Any] = {}
     if layout.pixels:
+        notes.append(found.told("images", found_dtype, dtype))
         arrays["images"] = Streamed((found.count, *layout.item_shape), found_dtype, pixels)
     if layout.labels:
-        arrays["labels"] = labels
+        arrays["labels"] = labels = table.labels(marks)
+        notes += [] if marks.kept is None else [marks.told("labels", labels.dtype)]
     return Columns(arrays, notes=notes)
 
 
@@ -97,20 +97,24 @@ class _Table:
         self._named = named
         self._layout = layout
 
-    def looked_through(self) -> tuple[Findings, Any]:
-        """One pass over all rows: what the items hold, and the column of labels."""
+    def looked_through(self) -> tuple[Findings, Findings]:
+        """One pass over all rows: what the items hold, and what the labels."""
         found, marks = Findings(), Findings(math.inf)
         for start, text in self._texts():
             block, labels = self._parsed(text, start)
             found.add(block)
             marks.add(labels)
+        return found, marks
+
+    def labels(self, marks: Findings) -> Any:
+        """The column of labels: numbers that were kept, or texts."""
         width = len(self._layout.labels)
-        shape = (found.count,) if width == 1 else (found.count, width)
+        shape = (marks.count,) if width == 1 else (marks.count, width)
         if marks.kept is None:
-            return found, Streamed(shape, "U", lambda _: self._label_texts(shape))
+            return Streamed(shape, "U", lambda _: self._label_texts(shape))
         dtype = marks.dtype(self._path)
         table = np.concatenate([np.empty((0, width), dtype), *marks.kept]).astype(dtype)
-        return found, Sliced(table.reshape(shape))
+        return Sliced(table.reshape(shape))
 
     def pixels(self) -> Iterator[Array]:
         """The values of the items, int64 or float64, `(items, values)`."""

@@ -17,7 +17,7 @@ from ..elements import Array
 from ..errors import FormatError, UnsupportedError
 from .columns import Columns, Streamed
 from .lines import line_blocks, text_sink
-from .roles import SINGULAR, in_roles
+from .roles import SINGULAR, in_roles, roles
 from .tabular import EXACT, KEPT_NBYTES, Findings
 
 __all__ = ["read_columns", "write_columns"]
@@ -53,12 +53,14 @@ def read_columns(path: str, *, dtype: str | None = None) -> Columns:
     if not found:
         raise FormatError("there is not one line", file=path)
     arrays: dict[str, Any] = {}
+    notes: list[str] = []
+    called = roles(found)
     for name, findings in found.items():
-        kind = np.dtype("U") if texts[name] else findings.dtype(path)
-        if dtype is not None and kind.kind == "f":
-            kind = np.dtype(dtype)
+        kind = np.dtype("U") if texts[name] else findings.dtype(path, dtype)
+        if not texts[name]:
+            notes.append(findings.told(called.get(name, name), kind, dtype))
         arrays[name] = _column(path, name, findings, shapes[name], kind)
-    return Columns(in_roles(arrays))
+    return Columns(in_roles(arrays), notes=notes)
 
 
 def _column(

@@ -161,7 +161,8 @@ class Findings:
         self._whole = True
         self._low: int | None = None
         self._high: int | None = None
-        self._single = True
+        self._rounded: Any = None
+        """A value that float32 would round."""
 
     def add(self, block: Array) -> None:
         """Look at some more items: bool, int64 or float64; or at texts, which are not kept."""
@@ -170,7 +171,8 @@ class Findings:
             self.kept = None
         elif block.dtype.kind == "f":
             self._whole = False
-            self._single = self._single and first_lossy(block, np.dtype("float32")) is None
+            if self._rounded is None and (lossy := first_lossy(block, np.dtype("float32"))):
+                self._rounded = block[lossy].item()
             self._keep(block)
         elif block.size:
             low, high = int(block.min()), int(block.max())
@@ -185,8 +187,12 @@ class Findings:
         else:
             self.kept = None
 
-    def dtype(self, file: str) -> np.dtype[Any]:
+    def dtype(self, file: str, meant: str | None = None) -> np.dtype[Any]:
         """The smallest type that holds all values: integers stay integers, floats stay floats.
+
+        Args:
+            file: the name that errors begin with.
+            meant: the type of floats that decimals stand for.
 
         Raises:
             UnsupportedError: when whole numbers stand among fractions that no float holds.
@@ -198,7 +204,21 @@ class Findings:
             raise UnsupportedError(
                 f"{max(-low, high)} stands among fractions: no float holds it exactly", file=file
             )
-        return np.dtype("float32" if self._single and max(-low, high) <= 1 << 24 else "float64")
+        if self._rounded is None and max(-low, high) > 1 << 24:
+            self._rounded = high if high > -low else low
+        return np.dtype(meant or ("float32" if self._rounded is None else "float64"))
+
+    def told(self, name: str, dtype: np.dtype[Any], meant: str | None = None) -> str:
+        """Which type a column has, and why, for people."""
+        if self._whole:
+            why = f"the smallest for whole numbers from {self._low or 0:,} to {self._high or 0:,}"
+        elif meant is not None:
+            why = "as it was asked for"
+        elif self._rounded is None:
+            why = "which keeps every value"
+        else:
+            why = f"as float32 would round {self._rounded}"
+        return f"{name} are read as {dtype}, {why}"
 
 
 def _integer(low: int, high: int) -> np.dtype[Any]:

@@ -115,47 +115,47 @@ ASKS: tuple[Ask, ...] = (
     Ask(
         lambda facts: _COLOURS.get(facts.mode),
         lambda choices: choices.grey or choices.rgb,
-        "grey=true makes it grey, rgb=true keeps the colours (items × rows × columns × 3)",
+        "--grey (grey=True) makes it grey, --rgb (rgb=True) keeps the colours",
     ),
     Ask(
         lambda facts: f"a white of {facts.white}" if facts.white < 0xFF else None,
         lambda choices: choices.grey or choices.rgb,
-        "grey=true spreads its values over 0 to 255",
+        "--grey (grey=True) spreads its values over 0 to 255",
     ),
     Ask(
         lambda facts: "16 bits a sample" if facts.white > 0xFF else None,
         lambda choices: choices.depth is not None,
-        "depth=8 takes the high byte, depth=16 keeps the values, as int32",
+        "--depth 8 (depth=8) takes the high byte, --depth 16 keeps the values, as int32",
     ),
     Ask(
         lambda facts: "transparency" if facts.transparent else None,
         lambda choices: choices.alpha is not None,
-        "alpha=drop leaves it out, alpha=white or alpha=black puts a ground behind it",
+        '--alpha drop (alpha="drop") leaves it out, white or black puts a ground behind it',
     ),
     Ask(
         lambda facts: f"EXIF orientation {facts.orientation}" if facts.orientation > 1 else None,
         lambda choices: choices.exif is not None,
-        "exif=apply turns it upright, exif=ignore takes the pixels as they are stored",
+        '--exif apply (exif="apply") turns it upright, ignore takes the pixels as they are stored',
     ),
     Ask(
         lambda facts: f"{facts.frames:,} frames" if facts.frames > 1 else None,
         lambda choices: choices.frames is not None,
-        "frames=first takes the first",
+        '--frames first (frames="first") takes the first',
     ),
     Ask(
         lambda facts: "8 bits a sample" if facts.white <= 0xFF else None,
         lambda choices: choices.depth != 16,
-        "depth=8 brings all pictures to 8 bits",
+        "--depth 8 (depth=8) brings all pictures to 8 bits",
     ),
     Ask(
         lambda facts: "16-bit colours" if facts.white > 0xFF and facts.mode in _COLOURS else None,
         lambda choices: choices.depth == 8,
-        "depth=8: colours are read with 8 bits",
+        "--depth 8 (depth=8): colours are read with 8 bits",
     ),
     Ask(
         lambda facts: f"a white of {facts.white:,}" if 0xFF < facts.white < 0xFFFF else None,
         lambda choices: choices.depth == 8,
-        "depth=8 spreads its values over 0 to 255",
+        "--depth 8 (depth=8) spreads its values over 0 to 255",
     ),
 )
 

@@ -37,7 +37,7 @@ _BACK = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 8, 7: 7, 8: 6}
 _REFUSED = {"F": "floats", "I": "32-bit integers", "I;12": "12-bit integers"}
 """Modes of TIFF whose white nobody knows, or that have no byte to take."""
 
-SKIP = "skip_bad=true leaves such pictures out, with their labels"
+SKIP = "--skip-bad (skip_bad=True) leaves such pictures out, with their labels"
 
 
 @cache

@@ -211,7 +211,7 @@ def _looked_up(labels: Sequence[Label], places: dict[str, int], name: str) -> Ar
             file=name,
             found=unknown,
             expected=list(places),
-            hint="classes= names all of them, in order",
+            hint="--classes (classes=) names all of them, in order",
         )
     return np.array([places[str(label)] for label in labels], np.int64)
 

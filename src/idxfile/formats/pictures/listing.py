@@ -127,7 +127,7 @@ def _by_table(
             f"it names {_few(missing, 'pictures')} that are not there",
             file=name,
             found=missing,
-            hint="skip_bad=true leaves such rows out",
+            hint="--skip-bad (skip_bad=True) leaves such rows out",
         )
     rows = [(file, label) for file, label in table.rows if file in there]
     files = [file for file, _ in rows]
@@ -140,7 +140,7 @@ def _by_table(
             f"it does not name {_few(forgotten, 'pictures')}",
             file=name,
             found=forgotten,
-            hint="a table of labels names every picture; labels=folders does without it",
+            hint="a table of labels names every picture; -O labels=folders does without it",
         )
     notes = [f"left out {_few(missing, 'pictures')} that are not there"] if missing else []
     labels: list[Label] = [label for _, label in rows]
@@ -169,7 +169,7 @@ def _by_folders(place: Place, pictures: list[str], given: Classes) -> Listing:
         raise PairError(
             f"the folders {', '.join(sorted(folders))} are splits, not classes",
             file=place.name,
-            hint=f"split= names the one to read; or say classes={','.join(sorted(folders))}",
+            hint=f"--split (split=) names one; or say --classes {','.join(sorted(folders))}",
         )
     numbers, classes = numbered(tops, given, place.name, candidates=folders)
     order = np.argsort(numbers, kind="stable")

@@ -126,7 +126,7 @@ class Task:
             file=name,
             found=pixels.shape,
             expected=self.shape,
-            hint=f"resize={self.shape[1]}x{self.shape[0]}, crop= or pad= make pictures one size",
+            hint=f"--resize {self.shape[1]}x{self.shape[0]} (resize=), --crop or --pad",
         )
 
 
