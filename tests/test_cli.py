@@ -729,7 +729,12 @@ NASTY_WORDS = [
     ),
     *("show images.idx NASTY", "diff labels.idx labels.idx NASTY", "NASTY", "info --NASTY"),
     *("head labels.idx -n NASTY", "concat new.idx labels.idx --codec NASTY", "check NASTY*"),
-    *("check NASTY/", "show images.idx --labels NASTY", "NASTY NASTY"),
+    *(
+        "check NASTY/",
+        "show images.idx --labels-file NASTY",
+        "show images.idx --wrong NASTY",
+        "NASTY NASTY",
+    ),
 ]
 
 

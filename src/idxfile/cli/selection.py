@@ -173,7 +173,7 @@ def select_command(
     """Write some items of PLACE, with their labels, as a new pair into the folder OUT."""
     ds = open_place(place, labels_file, split, name)
     with usage_errors():
-        ds = ds.select(labels=_classes(labels), items=_items(item_words))
+        ds = ds.select(labels=class_words(labels), items=_items(item_words))
     if shuffle:
         ds = ds.shuffle(seed)
     ds = ds.select(limit=limit)
@@ -250,7 +250,8 @@ def usage_errors() -> Iterator[None]:
         raise click.UsageError(str(error)) from None
 
 
-def _classes(words: str | None) -> list[int | str] | None:
+def class_words(words: str | None) -> list[int | str] | None:
+    """The classes that `3,7` or `cat,dog` mean, by number or by name; None for no words."""
     if words is None:
         return None
     names = (word.strip() for word in words.split(","))

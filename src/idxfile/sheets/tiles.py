@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -182,5 +182,4 @@ def _numbers(items: Any, count: int) -> Sequence[int]:
         if picked.shape != (count,):
             raise IndexError(f"a mask of shape {picked.shape} for {count:,} items")
         picked = picked.nonzero()[0]
-    numbers: list[int] = in_bounds(picked, count).reshape(-1).tolist()
-    return numbers
+    return cast(Sequence[int], in_bounds(picked, count).reshape(-1))
