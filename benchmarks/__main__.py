@@ -19,13 +19,18 @@ import numpy as np
 
 import idxfile
 
-from . import report
+from . import convert, pictures, report
 from .cases import CASES, Case
 from .files import Files
 from .harness import NotMeasuredError, Row, heading, missing, render
 from .memory import MEMORY_CASES, MemoryCase
 
-ALL_CASES: tuple[Case | MemoryCase, ...] = (*CASES, *MEMORY_CASES)
+ALL_CASES: tuple[Case | MemoryCase, ...] = (
+    *CASES,
+    *MEMORY_CASES,
+    *convert.CASES,
+    *pictures.CASES,
+)
 GROUPS = (*dict.fromkeys(case.group for case in ALL_CASES), "report")
 
 

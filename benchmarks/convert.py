@@ -3,17 +3,12 @@
 The library has the array in memory already and writes it at once; idxfile reads the file, turns
 the byte order and hands over block by block. All do what `convert` promises beside: the new file is
 written under another name, made durable, and renamed over the old one.
-
-    python -m benchmarks.convert             all of them
-    python -m benchmarks.convert --folder /dev/shm
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +24,7 @@ from idxfile.sink import sync_folder
 from . import rivals
 from .cases import Case, Ready
 from .files import Files
-from .harness import Run, heading, render
+from .harness import Run
 
 Array = np.ndarray[Any, Any]
 
@@ -158,20 +153,3 @@ CASES: tuple[Case, ...] = (
         for dtype in ("uint8", "int32")
     ),
 )
-
-
-def main() -> None:
-    """Measure these cases alone."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.convert")
-    parser.add_argument("--folder", help="where the files to measure are made for the while")
-    folder = parser.parse_args().folder
-    print(heading())
-    with tempfile.TemporaryDirectory(prefix="idxfile-bench-", dir=folder) as place:
-        files = Files(place)
-        for case in CASES:
-            for row in case.measure(files):
-                print(render(row), flush=True)
-
-
-if __name__ == "__main__":
-    main()

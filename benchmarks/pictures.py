@@ -1,34 +1,28 @@
 """Pictures to IDX and back, against the loop that everybody writes with Pillow.
 
-python -m benchmarks.pictures                60,000 pictures
-python -m benchmarks.pictures --quick        10,000
-python -m benchmarks.pictures --folder DIR   where the trees are made; by default in memory
+python -m benchmarks pictures --folder DIR   where the trees are made; best in memory
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
-import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 import idxfile
-from idxfile.formats.conversion import convert
 
+from .cases import Case, Ready
 from .files import IMAGES, LABELS, Files
-from .harness import Row, Run, heading, interleave, render
+from .harness import Run
 
-COUNTS = {"quick": 10_000, "full": 60_000}
 PHOTOS = 150
-MEMORY = "/dev/shm"
 
 
 class Dropped:
@@ -47,14 +41,13 @@ class Dropped:
 class Pictures:
     """MNIST as a pair of IDX files, and as trees of PNG files."""
 
-    def __init__(self, folder: str, count: int) -> None:
-        self._folder = Path(folder)
+    def __init__(self, files: Files) -> None:
+        self._folder = files.path("pictures")
         self._numbers = itertools.count()
-        files = Files(folder)
-        self.images = files.pixels[:count]
-        self.labels = idxfile.read(files.path(LABELS))[:count]
+        self.images = files.pixels
+        self.labels = idxfile.read(files.path(LABELS))
         self.pair = self._folder / "pair"
-        self.pair.mkdir()
+        self.pair.mkdir(parents=True)
         idxfile.write(self.pair / IMAGES, self.images)
         idxfile.write(self.pair / LABELS, self.labels)
         self.theirs = self._folder / "pillow"
@@ -62,7 +55,7 @@ class Pictures:
         self.photos = self._folder / "photos"
         save_photos(self.photos)
         self.ours = self._folder / "idxfile"
-        convert(self.pair, self.ours, target_format="pictures")
+        idxfile.convert(self.pair, self.ours, target_format="pictures")
 
     def place(self, suffix: str = "") -> Path:
         """A place where nothing is."""
@@ -115,82 +108,62 @@ def load_with_pillow(tree: Path, out: Path) -> None:
 
 # What is measured
 
-Prepare = Callable[[Pictures], Run]
+pictures_of = cache(Pictures)
 
 
-def reading(tree: str, **options: object) -> tuple[Prepare, Prepare]:
-    """A tree to a pair."""
+def measured(work: Callable[[Pictures, Path], object], suffix: str = "") -> Ready:
+    """`work(pictures, place)`, each time at another place, which is emptied after the clock."""
+
+    def ready(files: Files) -> Run:
+        pictures = pictures_of(files)
+
+        def run() -> object:
+            out = pictures.place(suffix)
+            work(pictures, out)
+            return Dropped(out)
+
+        return run
+
+    return ready
+
+
+def reading(tree: str, **options: object) -> tuple[Ready, Ready]:
+    """A tree to a pair: ours, and the loop."""
     options["labels"] = "folders"
 
-    def ours(pictures: Pictures) -> Run:
-        def run() -> object:
-            out = pictures.place()
-            convert(getattr(pictures, tree), f"{out}/", source_options=options)
-            return Dropped(out)
+    def ours(pictures: Pictures, out: Path) -> None:
+        idxfile.convert(getattr(pictures, tree), f"{out}/", source_options=options)
 
-        return run
+    def theirs(pictures: Pictures, out: Path) -> None:
+        load_with_pillow(getattr(pictures, tree), out)
 
-    def theirs(pictures: Pictures) -> Run:
-        def run() -> object:
-            out = pictures.place()
-            load_with_pillow(getattr(pictures, tree), out)
-            return Dropped(out)
-
-        return run
-
-    return ours, theirs
+    return measured(ours), measured(theirs)
 
 
 def writing(
     suffix: str, target_format: str, save: Callable[[Pictures, Path], None]
-) -> tuple[Prepare, Prepare]:
-    """A pair to a tree or an archive."""
+) -> tuple[Ready, Ready]:
+    """A pair to a tree or an archive: ours, and the loop."""
 
-    def ours(pictures: Pictures) -> Run:
-        def run() -> object:
-            out = pictures.place(suffix)
-            convert(pictures.pair, out, target_format=target_format)
-            return Dropped(out)
+    def ours(pictures: Pictures, out: Path) -> None:
+        idxfile.convert(pictures.pair, out, target_format=target_format)
 
-        return run
-
-    def theirs(pictures: Pictures) -> Run:
-        def run() -> object:
-            out = pictures.place(suffix)
-            save(pictures, out)
-            return Dropped(out)
-
-        return run
-
-    return ours, theirs
+    return measured(ours, suffix), measured(save, suffix)
 
 
 LOOP = "a loop with Pillow"
-CASES: tuple[tuple[str, str, tuple[Prepare, Prepare], float | None], ...] = (
-    ("Pillow's PNG files to IDX", LOOP, reading("theirs"), 1 / 1.6),
-    ("our PNG files to IDX", LOOP, reading("ours"), 1 / 1.6),
-    (f"{PHOTOS} JPEG, 1,500 × 1,000, to IDX", LOOP, reading("photos", rgb=True), None),
-    ("IDX to PNG files", LOOP, writing("", "pictures", save_with_pillow), None),
-    ("IDX to a tar of PNG", f"{LOOP} and tarfile", writing(".tar", "tar", tar_with_pillow), None),
+CASES: tuple[Case, ...] = tuple(
+    Case("pictures", work, ours, rival, theirs, target)
+    for work, rival, (ours, theirs), target in (
+        ("Pillow's PNG files to IDX", LOOP, reading("theirs"), 1 / 1.6),
+        ("our PNG files to IDX", LOOP, reading("ours"), 1 / 1.6),
+        (f"{PHOTOS} JPEG, 1,500 × 1,000, to IDX", LOOP, reading("photos", rgb=True), None),
+        ("IDX to PNG files", LOOP, writing("", "pictures", save_with_pillow), None),
+        (
+            "IDX to a tar of PNG",
+            f"{LOOP} and tarfile",
+            writing(".tar", "tar", tar_with_pillow),
+            None,
+        ),
+    )
 )
-"""Work, rival, what prepares both, and the ratio of the times to reach."""
-
-
-def main() -> None:
-    """Measure the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pictures")
-    parser.add_argument("--quick", action="store_true", help="10,000 pictures instead of 60,000")
-    parser.add_argument("--folder", help="where the trees are made for the while")
-    options = parser.parse_args()
-    count = COUNTS["quick" if options.quick else "full"]
-    parent = options.folder or (MEMORY if os.path.isdir(MEMORY) else None)
-    with tempfile.TemporaryDirectory(prefix="idxfile-pictures-", dir=parent) as folder:
-        pictures = Pictures(folder, count)
-        print(f"{count:,} pictures of 28 × 28, processors: {os.cpu_count()}\n\n{heading()}")
-        for work, rival, prepare, target in CASES:
-            ours, theirs = interleave([ready(pictures) for ready in prepare])
-            print(render(Row("pictures", work, rival, ours, theirs, target)), flush=True)
-
-
-if __name__ == "__main__":
-    main()
