@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from .report.facts import Info, info
     from .report.judgement import Report, check
     from .report.mending import Mending, repair
+    from .slabs.planning import Plan, Slab, plan
+    from .slabs.running import Processes, run
     from .summary import Stats, stats
     from .viewer import sheet, show
+    from .viewer.web import view
     from .writer import IdxWriter, append, concat, create, encode, write
 
 __version__ = "0.1.0"
@@ -76,8 +79,11 @@ _ROOMS = {
     "report.difference": ("Difference", "diff"),
     "report.judgement": ("Report", "check"),
     "report.mending": ("Mending", "repair"),
+    "slabs.planning": ("Plan", "Slab", "plan"),
+    "slabs.running": ("Processes", "run"),
     "summary": ("Stats", "stats"),
     "viewer": ("sheet", "show"),
+    "viewer.web": ("view",),
     "writer": ("IdxWriter", "append", "concat", "create", "encode", "write"),
 }
 """Room → what the house's door shows of it."""
@@ -105,8 +111,11 @@ __all__ = [
     "Mending",
     "MissingExtraError",
     "PairError",
+    "Plan",
     "Problem",
+    "Processes",
     "Report",
+    "Slab",
     "Stats",
     "TrailingDataError",
     "TruncatedError",
@@ -125,11 +134,14 @@ __all__ = [
     "info",
     "open",
     "open_dataset",
+    "plan",
     "read",
     "repair",
+    "run",
     "sheet",
     "show",
     "stats",
+    "view",
     "write",
 ]
 

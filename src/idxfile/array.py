@@ -125,6 +125,16 @@ class IdxArray:
         return self._source.codecs
 
     @property
+    def random_access(self) -> bool:
+        """Whether any item is read without those before it: not of what must be inflated whole."""
+        return not isinstance(self._source, Spool)
+
+    @property
+    def shards(self) -> tuple[tuple[str, int], ...]:
+        """Of an array that lies in several files, their places and numbers of items, in order."""
+        return getattr(self._source, "shards", ())
+
+    @property
     def mode(self) -> Mode:
         """The mode it was opened in: r, c or r+."""
         return self._mode

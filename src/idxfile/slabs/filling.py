@@ -1,0 +1,86 @@
+"""A file of known shape that many write at once, each its own items: `Ground`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..elements import Array, stored_pieces
+from ..errors import IdxError
+from ..header import Header
+from ..sink import atomic_file, errors_named
+from ..source.local import write_exactly
+
+__all__ = ["Ground", "laid_out"]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where the items of a file go, by their number. It pickles, and is used from any process.
+
+    Writing the same items twice does no harm; nobody writes another's.
+    """
+
+    name: str
+    """What errors call it: the final name."""
+    path: str
+    """Where it is written meanwhile."""
+    header: Header
+
+    def write(self, first: int, block: Array) -> int:
+        """Write a block of items from number `first` on, and close the file again.
+
+        Over a network file system, what was written is seen elsewhere when it was closed.
+
+        Returns:
+            The number of items.
+        """
+        offset = self.header.data_offset + first * self.header.item_nbytes
+        with errors_named(self.name):
+            fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                for piece in stored_pieces(block, self.header.stored_dtype):
+                    write_exactly(fd, piece, offset)
+                    offset += len(piece)
+            finally:
+                os.close(fd)
+        return len(block)
+
+
+@contextlib.contextmanager
+def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
+    """A raw IDX file of this shape, to be filled by position; renamed to its name at the end.
+
+    Its room on the disk is taken at once. After an exception nothing of it is left.
+
+    Raises:
+        UnsupportedError: for a type or a shape that IDX has not.
+        OSError: as the system gives it, a full disk at the beginning.
+    """
+    name = os.fsdecode(file)
+    header = Header.of(np.dtype(dtype).name, tuple(shape))
+    with errors_named(name), atomic_file(name) as path:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            if hasattr(os, "posix_fallocate") and header.file_nbytes:
+                os.posix_fallocate(fd, 0, header.file_nbytes)
+            write_exactly(fd, header.encode(), 0)
+        finally:
+            os.close(fd)
+        yield Ground(name, path, header)
+
+
+def filled(ground: Ground, counts: Iterator[int]) -> None:
+    """Make sure that every item was written.
+
+    Raises:
+        IdxError: when some are missing: a slab was lost.
+    """
+    done, wanted = sum(counts), ground.header.shape[0]
+    if done != wanted:
+        raise IdxError(f"{done:,} of {wanted:,} items were written", file=ground.name)

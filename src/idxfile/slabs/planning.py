@@ -1,0 +1,171 @@
+"""Slabs, and how a file is cut into them: `plan`."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, overload
+
+import numpy as np
+
+from ..array import DEFAULT_BLOCK_NBYTES, IdxArray, open
+from ..elements import Array
+from ..errors import FormatError
+
+__all__ = ["Plan", "Slab", "plan"]
+
+SLAB_NBYTES = 1 << 26
+"""A slab is about 64 MiB: long enough to lose its overhead in, short enough for any worker."""
+
+_OPEN_FILES = 16
+"""Files that a worker keeps open between one slab and the next."""
+
+
+@dataclass(frozen=True)
+class Slab:
+    """Some neighbours of a file, as a unit of work. It pickles in under a kilobyte.
+
+    Args:
+        file: the open array, or the place of one of several shards, opened when it is needed.
+        start: the first item, counted in that file.
+        stop: the item behind the last.
+        first: the number of the first item in the whole, of which the file may be a part.
+        items: how many items the file was promised to have.
+    """
+
+    file: IdxArray | str
+    start: int
+    stop: int
+    first: int
+    items: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def array(self) -> IdxArray:
+        """The array that its items lie in, open. It is kept for the next slab of the same file.
+
+        Raises:
+            FormatError: for a shard that has not as many items as it was planned with.
+        """
+        array = _opened(self.file) if isinstance(self.file, str) else self.file
+        if len(array) != self.items:
+            raise FormatError(
+                f"{len(array):,} items found, {self.items:,} when the work was planned",
+                file=array.name,
+                found=len(array),
+                expected=self.items,
+                hint="the shard was changed meanwhile: begin again",
+            )
+        return array
+
+    def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
+        """Its items in order, as fresh native arrays of about `block_nbytes`."""
+        array = self.array
+        step = max(1, block_nbytes // max(1, array.header.item_nbytes))
+        for start in range(self.start, self.stop, step):
+            run = range(start, min(start + step, self.stop))
+            block = np.empty((len(run), *array.shape[1:]), array.dtype)
+            array.read_runs([run], block)
+            yield block
+
+    def read(self) -> Array:
+        """All its items, as one fresh native array."""
+        array = self.array
+        items = np.empty((len(self), *array.shape[1:]), array.dtype)
+        array.read_runs([range(self.start, self.stop)], items)
+        return items
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        place = isinstance(self.file, str)
+        recipe = self.file if place else pickle.dumps(self.file)
+        return _arrived, (recipe, self.start, self.stop, self.first, self.items)
+
+
+def _arrived(recipe: str | bytes, *numbers: int) -> Slab:
+    return Slab(_unpickled(recipe) if isinstance(recipe, bytes) else recipe, *numbers)
+
+
+@lru_cache(_OPEN_FILES)
+def _unpickled(recipe: bytes) -> IdxArray:
+    array: IdxArray = pickle.loads(recipe)  # noqa: S301  of our own making
+    return array
+
+
+@lru_cache(_OPEN_FILES)
+def _opened(place: str) -> IdxArray:
+    return open(place)
+
+
+class Plan(Sequence[Slab]):
+    """All slabs of an array, in order. Each is made when it is asked for.
+
+    A set of a hundred terabytes in two thousand shards has more than a million slabs, and its plan
+    is as small as the list of its shards.
+    """
+
+    def __init__(self, parts: Sequence[tuple[IdxArray | str, int]], step: int) -> None:
+        self._parts = parts
+        self._step = max(1, step)
+        counts = [math.ceil(items / self._step) for _, items in parts]
+        self._slabs = [0, *accumulate(counts)]
+        self._items = [0, *accumulate(items for _, items in parts)]
+
+    @property
+    def items(self) -> int:
+        """How many items there are in all."""
+        return self._items[-1]
+
+    def __len__(self) -> int:
+        return self._slabs[-1]
+
+    @overload
+    def __getitem__(self, key: int) -> Slab: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Slab]: ...
+    def __getitem__(self, key: int | slice) -> Slab | list[Slab]:
+        if isinstance(key, slice):
+            return [self[number] for number in range(*key.indices(len(self)))]
+        number = range(len(self))[key]
+        part = bisect_right(self._slabs, number) - 1
+        file, items = self._parts[part]
+        start = (number - self._slabs[part]) * self._step
+        stop = min(start + self._step, items)
+        return Slab(file, start, stop, self._items[part] + start, items)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {len(self):,} slabs of {self.items:,} items in {len(self._parts):,} files>"
+
+
+def plan(array: IdxArray, *, slab_nbytes: int = SLAB_NBYTES, align: int = 1) -> Plan:
+    """Cut an array into slabs along dimension 0.
+
+    No slab crosses from one shard into the next. What can only be read from its beginning (a
+    compressed file without an index, a stream) is one slab.
+
+    Args:
+        array: an open array; not a scalar.
+        slab_nbytes: the bytes of a slab, about; at least one item.
+        align: slabs begin at a multiple of so many items of their file.
+
+    Returns:
+        A `Plan`, a sequence of `Slab`.
+
+    Example:
+        >>> import idxfile
+        >>> x = idxfile.open(bytes.fromhex("00000801 00000005 0102030405"))
+        >>> [(slab.start, slab.stop) for slab in idxfile.plan(x, slab_nbytes=2)]
+        [(0, 2), (2, 4), (4, 5)]
+    """
+    step = slab_nbytes // max(1, array.header.item_nbytes) // align * align or align
+    if not array.shards:
+        return Plan([(array, len(array))], step if array.random_access else len(array))
+    parts = array.shards
+    step = step if array.random_access else max(count for _, count in parts)
+    return Plan(parts, step)

@@ -1,0 +1,138 @@
+"""Slabs run: in order, on any executor, a few ahead of what was asked for."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from typing import Any, TypeVar
+
+__all__ = ["Processes", "run"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+AHEAD = 64
+"""Slabs handed out and not yet taken back: the driver's memory has this bound."""
+
+_ATTEMPTS = 4
+
+
+def run(
+    function: Callable[[T], R],
+    slabs: Iterable[T],
+    *,
+    executor: Executor | None = None,
+    ahead: int = AHEAD,
+) -> Iterator[R]:
+    """Run a function on every slab, and give the results in the order of the slabs.
+
+    Args:
+        function: called with one slab. For processes and engines it is a function of a module, or
+            a `functools.partial` of one.
+        slabs: what it is called with, taken as needed.
+        executor: any `concurrent.futures.Executor`: threads, `Processes`, those of the adapters for
+            Dask and Ray. None runs them here, one after the other.
+        ahead: how many slabs are handed to the executor beyond the one whose result is awaited.
+
+    Yields:
+        The results. Whoever stops early, or is interrupted, leaves no slab waiting.
+
+    Raises:
+        Exception: what the function raised, at the place of its slab.
+    """
+    if executor is None:
+        yield from map(function, slabs)
+        return
+    waiting: deque[Future[R]] = deque()
+    try:
+        for slab in slabs:
+            waiting.append(executor.submit(function, slab))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+class Processes(Executor):
+    """Worker processes of this machine, replaced when one is lost.
+
+    The standard library's pool is broken for good when one of its processes dies. Slabs may be run
+    twice, so that here a new pool takes over what was not finished.
+
+    Args:
+        workers: how many; None for as many as there are processors.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._workers = workers
+        self._lock = threading.Lock()
+        self._pool = self._new()
+        self._closed = False
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
+        """Run a call in one of the processes; again in a new one if that was lost."""
+        result: Future[R] = Future()
+        self._attempt(result, _ATTEMPTS, fn, args, kwargs)
+        return result
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes."""
+        with self._lock:
+            self._closed = True
+            pool = self._pool
+        pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def _new(self) -> ProcessPoolExecutor:
+        # Forked children would inherit the locks of threads that do not live in them.
+        ways = multiprocessing.get_all_start_methods()
+        way = "forkserver" if "forkserver" in ways else "spawn"
+        return ProcessPoolExecutor(self._workers, multiprocessing.get_context(way))
+
+    def _attempt(
+        self, result: Future[R], attempts: int, fn: Callable[..., R], args: Any, kwargs: Any
+    ) -> None:
+        with self._lock:
+            pool = self._pool
+        try:
+            inner = pool.submit(fn, *args, **kwargs)
+        except BrokenExecutor as error:
+            self._again(error, pool, result, attempts, fn, args, kwargs)
+            return
+
+        def arrived(done: Future[R]) -> None:
+            if done.cancelled():
+                result.cancel()
+                return
+            error = done.exception()
+            if isinstance(error, BrokenExecutor):
+                self._again(error, pool, result, attempts, fn, args, kwargs)
+            elif not result.cancelled() and result.set_running_or_notify_cancel():
+                if error is None:
+                    result.set_result(done.result())
+                else:
+                    result.set_exception(error)
+
+        inner.add_done_callback(arrived)
+
+    def _again(
+        self,
+        error: BaseException,
+        broken: ProcessPoolExecutor,
+        result: Future[R],
+        left: int,
+        *call: Any,
+    ) -> None:
+        with self._lock:
+            if self._pool is broken and not self._closed:
+                self._pool = self._new()
+            over = self._closed or left <= 1
+        if not over:
+            self._attempt(result, left - 1, *call)
+        elif result.set_running_or_notify_cancel():
+            result.set_exception(error)
