@@ -120,6 +120,9 @@ class HttpObject:
         if match[2] != str(stop - 1) or (length is not None and length != str(stop - start)):
             raise _lies(self.name, start, stop, f"{said}, {length} bytes long")
 
+    def verify(self) -> None:
+        """Every answer was held against its version."""
+
     def stream(self, start: int) -> HttpStream:
         """The bytes from `start` to the end, by one request as long as it holds."""
         return HttpStream(self._client, self.identity, start)

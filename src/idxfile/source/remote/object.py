@@ -51,6 +51,9 @@ class RemoteObject(Protocol):
     def fill(self, start: int, view: memoryview) -> None:
         """Fill `view` with the bytes from `start` on, of this very object, or raise."""
 
+    def verify(self) -> None:
+        """Make sure that what was read is of this very object, where requests did not."""
+
     def stream(self, start: int) -> RemoteStream:
         """The bytes from `start` to the end."""
 
@@ -120,6 +123,8 @@ class RemoteFile:
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
+        if requests:
+            remote.verify()
 
     def _fill(self, remote: RemoteObject, start: int, view: memoryview) -> None:
         if start + len(view) <= len(self._head):

@@ -1,0 +1,265 @@
+"""Objects of everything that fsspec knows: `hf://`, `sftp://`, `memory://`, and many more.
+
+A file system of fsspec takes no version with a request, so the version is asked for again after
+each batch of reads: what was read before it is of the version that was opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from ...errors import FetchError, MissingExtraError, UnsupportedError
+from ...header import MAX_HEADER_NBYTES
+from ..places import public
+from . import faults
+from .faults import DeniedError, MissingObjectError, SilentStoreError, changed, pause
+from .object import RemoteIdentity
+
+__all__ = ["FsspecObject", "FsspecStream", "list_folder", "open_object"]
+
+PACKAGES = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "adl": "adlfs",
+    "hf": "huggingface_hub",
+    "sftp": "paramiko",
+    "ssh": "paramiko",
+    "smb": "smbprotocol",
+}
+"""What fsspec needs beside itself, by scheme."""
+
+_PIECE_NBYTES = 1 << 23
+_VERSIONS = ("ETag", "etag", "e_tag", "checksum", "md5Hash", "version_id", "sha", "blob_id")
+_TIMES = ("LastModified", "last_modified", "last_commit", "mtime", "modified", "updated", "created")
+
+
+def open_object(url: str) -> tuple[FsspecObject, bytes] | WholeStream:
+    """Ask what an object is, and for its first kilobyte.
+
+    Returns:
+        The object and its first bytes; or all of it as a stream, where its length is not known
+        or ranges are not understood.
+
+    Raises:
+        FetchError: where it cannot be had.
+    """
+    fs, path = file_system(url)
+    name = public(url)
+    facts = _ask(name, lambda: fs.info(path))
+    if facts.get("type") == "directory":
+        raise FetchError("is a folder", file=name, hint="give one of the files in it")
+    identity = _identity(facts)
+    if identity.size is None:
+        return WholeStream(_ask(name, lambda: fs.open(path, "rb")), name, identity)
+    wanted = min(MAX_HEADER_NBYTES, identity.size)
+    head = _ask(name, lambda: fs.cat_file(path, start=0, end=wanted)) if wanted else b""
+    if len(head) == identity.size:  # a small one; or all came where a little was asked for
+        if len(head) > wanted:
+            return WholeStream(io.BytesIO(head), name, identity)
+    elif len(head) != wanted:
+        raise _lies(name, 0, wanted, len(head))
+    return FsspecObject(fs, path, name, identity), bytes(head)
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """The file system of an address, and the path in it.
+
+    Raises:
+        UnsupportedError: for a scheme that fsspec does not know.
+        MissingExtraError: where it, or what it needs for that scheme, is not installed.
+    """
+    scheme = url.partition("://")[0].rpartition("::")[2].lower()
+    known = PACKAGES.get(scheme)
+    try:
+        fsspec = import_module("fsspec")
+    except ImportError:
+        raise MissingExtraError(
+            f"{scheme}:// needs the package fsspec", hint="pip install 'idxfile[remote]'"
+        ) from None
+    try:
+        fs, path = fsspec.core.url_to_fs(url)
+    except ValueError as error:
+        if "rotocol not known" not in str(error):
+            raise
+        raise UnsupportedError(
+            f"{scheme}:// is not among the places that can be opened",
+            file=public(url),
+            hint="download the file, or pass an open binary file object",
+        ) from None
+    except ImportError as error:
+        package = known or getattr(error, "name", None) or scheme
+        raise MissingExtraError(
+            f"{scheme}:// needs the package {package}", hint=f"pip install {package}"
+        ) from None
+    return fs, path
+
+
+def list_folder(url: str) -> list[str] | None:
+    """The addresses of the files in a folder; None where the place cannot tell."""
+    fs, path = file_system(url)
+    try:
+        found = _ask(public(url), lambda: fs.ls(path, detail=True))
+    except NotImplementedError:
+        return None
+    return sorted(fs.unstrip_protocol(each["name"]) for each in found if each["type"] == "file")
+
+
+class FsspecObject:
+    """A file of an fsspec file system."""
+
+    def __init__(self, fs: Any, path: str, name: str, identity: RemoteIdentity) -> None:
+        assert identity.size is not None  # whoever makes one has looked
+        self.name = name
+        self.size = identity.size
+        self.identity = identity
+        self._fs = fs
+        self._path = path
+
+    def fill(self, start: int, view: memoryview) -> None:
+        """Fill `view` with the bytes from `start` on, or raise."""
+        stop = start + len(view)
+        data = _ask(self.name, lambda: self._fs.cat_file(self._path, start=start, end=stop))
+        if len(data) != len(view):
+            self.verify()
+            raise _lies(self.name, start, len(view), len(data))
+        view[:] = data
+
+    def verify(self) -> None:
+        """Make sure that what was read is of the version that was opened."""
+        with contextlib.suppress(Exception):
+            self._fs.invalidate_cache(self._fs._parent(self._path))
+        now = _identity(_ask(self.name, lambda: self._fs.info(self._path)))
+        if now != self.identity:
+            raise changed(self.name, now.version, self.identity.version)
+
+    def stream(self, start: int) -> FsspecStream:
+        """The bytes from `start` to the end, by few requests."""
+        return FsspecStream(self, start)
+
+    def close(self) -> None:
+        """Connections belong to the file system."""
+
+
+class FsspecStream:
+    """A file in order, in large pieces."""
+
+    def __init__(self, remote: FsspecObject, position: int) -> None:
+        self.name = remote.name
+        self.identity = remote.identity
+        self._remote = remote
+        self._position = position
+        self._piece = memoryview(b"")
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view) and (self._piece or self._position < self._remote.size):
+            if not self._piece:
+                count = min(_PIECE_NBYTES, self._remote.size - self._position)
+                piece = memoryview(bytearray(count))
+                self._remote.fill(self._position, piece)
+                self._piece, self._position = piece, self._position + count
+                if self._position == self._remote.size:
+                    self._remote.verify()
+            count = min(len(self._piece), len(view) - done)
+            view[done : done + count] = self._piece[:count]
+            self._piece = self._piece[count:]
+            done += count
+        return done
+
+    def close(self) -> None:
+        """There is no request that stays open."""
+        self._piece = memoryview(b"")
+
+
+class WholeStream:
+    """All of an object in order, of a place that gives no ranges."""
+
+    def __init__(self, file: Any, name: str, identity: RemoteIdentity) -> None:
+        self.name = name
+        self.identity = identity
+        self._file = file
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+        count = _ask(self.name, lambda: self._file.readinto(buffer), attempts=1)
+        return count or 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _identity(facts: Any) -> RemoteIdentity:
+    version = next((facts[key] for key in (*_VERSIONS, *_TIMES) if facts.get(key)), None)
+    return RemoteIdentity(facts.get("size"), None if version is None else str(version))
+
+
+def _lies(name: str, start: int, wanted: int, found: int) -> FetchError:
+    return FetchError(
+        f"asked for {wanted:,} bytes at byte {start:,}, {found:,} came",
+        file=name,
+        offset=start,
+        found=found,
+        expected=wanted,
+        hint="its ranges cannot be trusted: download the file",
+    )
+
+
+def _ask(name: str, work: Any, attempts: int | None = None) -> Any:
+    """Do something with a file system, again and again as long as the fault may pass."""
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            return work()
+        except (FetchError, UnsupportedError, MissingExtraError, NotImplementedError):
+            raise
+        except Exception as error:
+            passing = isinstance(error, (ConnectionError, TimeoutError)) or _is_network(error)
+            if passing and attempts != attempt and pause(attempt):
+                continue
+            raise _translated(name, error) from error
+
+
+def _is_network(error: Exception) -> bool:
+    """Whether an error is of a connection, as the libraries below fsspec call theirs."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"ClientConnectionError", "ClientPayloadError", "HTTPClientError"})
+
+
+def _translated(name: str, error: Exception) -> Exception:
+    what = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return MissingObjectError("there is no such object", file=name, hint="look at the address")
+    if isinstance(error, PermissionError) or "Credentials" in type(error).__name__:
+        hint = "credentials are taken from the usual environment"
+        return DeniedError(f"the store refuses it ({what})", file=name, hint=hint)
+    if isinstance(error, TimeoutError):
+        tried = f"tried {faults.LIMITS.attempts} times"
+        return SilentStoreError(f"nothing came in time, {tried}", file=name, hint="try later")
+    kind = type(error).__name__
+    return FetchError(
+        f"it cannot be had ({kind}: {what[:300]})", file=name, hint="look at the address"
+    )
+
+
+@contextlib.contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Errors of a file system as ours."""
+    try:
+        yield
+    except (FetchError, UnsupportedError, MissingExtraError):
+        raise
+    except Exception as error:
+        raise _translated(name, error) from error

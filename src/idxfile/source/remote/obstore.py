@@ -1,0 +1,238 @@
+"""Objects of S3, Google Cloud Storage and Azure, by obstore.
+
+It takes credentials, region and endpoint from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`).
+Every request names the version that is meant, so that the store itself refuses another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from ...errors import FetchError
+from ...header import MAX_HEADER_NBYTES
+from ..places import public
+from . import faults
+from .faults import DeniedError, MissingObjectError, changed, pause
+from .object import RemoteIdentity
+
+__all__ = ["ObstoreObject", "ObstoreStream", "list_folder", "open_object"]
+
+_STREAM_NBYTES = 1 << 20
+
+
+def open_object(url: str) -> tuple[ObstoreObject, bytes]:
+    """Ask for the first kilobyte of an object, which tells all about it.
+
+    Raises:
+        FetchError: where it cannot be had.
+    """
+    store, path = store_of(url)
+    obstore, name = import_module("obstore"), public(url)
+    try:
+        with translated(name):
+            answer = obstore.get(store, path, options={"range": (0, MAX_HEADER_NBYTES)})
+            head, meta = bytes(answer.bytes()), answer.meta
+    except FetchError as error:
+        if isinstance(error, (MissingObjectError, DeniedError)):
+            raise
+        with translated(name):  # of an empty object there is no range
+            meta, head = obstore.head(store, path), b""
+        if meta["size"]:
+            raise
+    return ObstoreObject(store, path, name, _identity(meta)), head
+
+
+def store_of(url: str) -> tuple[Any, str]:
+    """The bucket that an address lies in, and the path of the object in it."""
+    parts = urlsplit(url)
+    limits = faults.LIMITS
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    options: dict[str, Any] = {
+        "timeout": timedelta(days=7),  # of a whole answer; what counts is that something comes
+        "connect_timeout": timedelta(seconds=limits.connect_seconds),
+        "read_timeout": timedelta(seconds=limits.stall_seconds),
+    }
+    if parts.scheme.startswith("s3") and endpoint.startswith("http://"):
+        options["allow_http"] = True
+    retries = {
+        "max_retries": limits.attempts - 1,
+        "retry_timeout": timedelta(seconds=limits.attempts * limits.longest_pause_seconds),
+        "backoff": {
+            "init_backoff": timedelta(seconds=limits.first_pause_seconds),
+            "max_backoff": timedelta(seconds=limits.longest_pause_seconds),
+            "base": 2,
+        },
+    }
+    bucket = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+    with translated(public(url)):
+        from_url = import_module("obstore.store").from_url
+        store = from_url(bucket, client_options=options, retry_config=retries)
+    return store, unquote(parts.path).lstrip("/")
+
+
+def list_folder(url: str) -> list[str] | None:
+    """The addresses of the objects in a folder."""
+    store, path = store_of(url)
+    parts = urlsplit(url)
+    with translated(public(url)):
+        obstore = import_module("obstore")
+        found = obstore.list_with_delimiter(store, path.rstrip("/") or None)["objects"]
+    top = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+    return sorted(f"{top}/{each['path']}" for each in found)
+
+
+class ObstoreObject:
+    """An object of a bucket."""
+
+    def __init__(self, store: Any, path: str, name: str, identity: RemoteIdentity) -> None:
+        assert identity.size is not None  # stores know how long their objects are
+        self.name = name
+        self.size = identity.size
+        self.identity = identity
+        self._store = store
+        self._path = path
+
+    def fill(self, start: int, view: memoryview) -> None:
+        """Fill `view` with the bytes from `start` on, or raise."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with translated(self.name):
+                    data = self.ask((start, start + len(view))).bytes()
+                    break
+            except (DeniedError, MissingObjectError):
+                raise
+            except FetchError:  # a body that broke off
+                if not pause(attempt):
+                    raise
+        if len(data) != len(view):
+            raise FetchError(
+                f"asked for {len(view):,} bytes, the store answers {len(data):,}",
+                file=self.name,
+                offset=start,
+                hint="its ranges cannot be trusted: download the file",
+            )
+        view[:] = memoryview(data)
+
+    def ask(self, wanted: Any) -> Any:
+        """Begin to get a range of this very version."""
+        options = {"range": wanted}
+        version = self.identity.version
+        if version and version.startswith('"'):
+            options["if_match"] = version
+        answer = import_module("obstore").get(self._store, self._path, options=options)
+        now = _identity(answer.meta)
+        if now != self.identity:
+            raise changed(self.name, now.version, version)
+        return answer
+
+    def verify(self) -> None:
+        """Every answer was held against its version."""
+
+    def stream(self, start: int) -> ObstoreStream:
+        """The bytes from `start` to the end, by one request as long as it holds."""
+        return ObstoreStream(self, start)
+
+    def close(self) -> None:
+        """Connections belong to the store."""
+
+
+class ObstoreStream:
+    """An object in order; a request that breaks is taken up where it broke."""
+
+    def __init__(self, remote: ObstoreObject, position: int) -> None:
+        self.name = remote.name
+        self.identity = remote.identity
+        self._remote = remote
+        self._position = position
+        self._pieces: Iterator[Any] | None = None
+        self._piece = memoryview(b"")
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view) and self._position < self._remote.size:
+            if not self._piece:
+                self._piece = self._next()
+            count = min(len(self._piece), len(view) - done)
+            view[done : done + count] = self._piece[:count]
+            self._piece = self._piece[count:]
+            self._position += count
+            done += count
+        return done
+
+    def _next(self) -> memoryview:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with translated(self.name):
+                    if self._pieces is None:
+                        answer = self._remote.ask({"offset": self._position})
+                        self._pieces = iter(answer.stream(min_chunk_size=_STREAM_NBYTES))
+                    piece = memoryview(next(self._pieces, b""))
+                if piece:
+                    return piece
+                fault: FetchError = FetchError(
+                    f"cut after {self._position:,} of {self._remote.size:,} bytes",
+                    file=self.name,
+                    hint="the connection is failing: try again",
+                )
+            except (DeniedError, MissingObjectError):
+                raise
+            except FetchError as error:
+                fault = error
+            self._pieces = None
+            if not pause(attempt):
+                raise fault
+
+    def close(self) -> None:
+        """End the request."""
+        self._pieces = None
+
+
+def _identity(meta: Any) -> RemoteIdentity:
+    return RemoteIdentity(meta["size"], meta["e_tag"] or str(meta["last_modified"]))
+
+
+@contextlib.contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Errors of obstore as ours; nothing of a request's query stands in them."""
+    errors = import_module("obstore.exceptions")
+    try:
+        yield
+    except (FileNotFoundError, errors.NotFoundError) as error:
+        if isinstance(error, FetchError):
+            raise
+        raise MissingObjectError(
+            "there is no such object", file=name, hint="look at the address"
+        ) from error
+    except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
+        raise DeniedError(
+            "the store refuses it",
+            file=name,
+            hint="credentials are taken from the environment, as AWS_ACCESS_KEY_ID",
+        ) from error
+    except errors.PreconditionError as error:
+        raise changed(name, "another version", "one") from error
+    except errors.BaseError as error:
+        first = str(error).strip().partition("\n")[0]
+        raise FetchError(
+            f"the store does not answer as it should: {public_text(first)}",
+            file=name,
+            hint="look at the address, the region and the credentials",
+        ) from error
+
+
+def public_text(text: str) -> str:
+    """A message without the queries of the addresses in it."""
+    words = (word.partition("?")[0] if "://" in word else word for word in text.split(" "))
+    return " ".join(words)[:300]

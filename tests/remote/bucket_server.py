@@ -1,0 +1,59 @@
+"""S3 on this machine, by moto, with a log of what was asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+
+class BucketServer:
+    """A bucket `shelf` behind HTTP; `requests` is the log: method, path with query, range."""
+
+    def __init__(self) -> None:
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server(
+            "127.0.0.1", 0, self._logged, threaded=True, request_handler=_Quiet
+        )
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.before: Callable[[str, str], int | None] = lambda method, path: None
+        """Called with method and path of each request; a status that it returns is the answer."""
+
+    def _logged(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        query = environ.get("QUERY_STRING")
+        self.requests.append(
+            (method, f"{path}?{query}" if query else path, environ.get("HTTP_RANGE"))
+        )
+        status = self.before(method, path)
+        if status is not None:
+            start(f"{status} Made up", [("Content-Length", "0")])
+            return [b""]
+        answer: Iterable[bytes] = self._app(environ, start)
+        return answer
+
+    def asked(self, method: str = "GET") -> list[tuple[str, str | None]]:
+        """Path and range of the requests of a kind."""
+        return [(path, wanted) for kind, path, wanted in self.requests if kind == method]
+
+    def __enter__(self) -> BucketServer:
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Quiet(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log(self, *_: object) -> None:
+        """The log is a list."""

@@ -1,0 +1,177 @@
+"""Objects of a bucket, by obstore and by fsspec: the same items, few requests, no wrong ones."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import numpy as np
+import pytest
+import s3fs
+from bucket_server import BucketServer
+
+import idxfile
+from conftest import idx_bytes
+from idxfile import FetchError, FormatError
+from idxfile.cli import main
+from idxfile.source.remote import faults
+
+IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
+LABELS = np.arange(300, dtype=np.uint8) % 10
+WIDE = np.random.default_rng(8).integers(-(2**31), 2**31, (3000, 100), np.int32)
+BIG = np.random.default_rng(1).integers(0, 256, (60_000, 28, 28), np.uint8)
+OBJECTS = {
+    "images.idx": idx_bytes(IMAGES),
+    "wide.idx": idx_bytes(WIDE),
+    "images.idx.gz": idxfile.encode(IMAGES, codec="gz"),
+    "small.idx": idx_bytes(LABELS),
+    "empty.idx": b"",
+    "mnist/train-images-idx3-ubyte": idx_bytes(IMAGES),
+    "mnist/train-labels-idx1-ubyte.gz": idxfile.encode(LABELS, codec="gz"),
+}
+EXPECTED = {"images.idx": IMAGES, "wide.idx": WIDE, "images.idx.gz": IMAGES, "small.idx": LABELS}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[BucketServer, Any]]:
+    with pytest.MonkeyPatch.context() as patch, BucketServer() as server:
+        for name, value in {
+            "AWS_ENDPOINT_URL": server.endpoint,
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret-word",
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_CONFIG_FILE": "/dev/null",
+            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+        }.items():
+            patch.setenv(name, value)
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="shelf")
+        yield server, client
+        client.close()
+
+
+@pytest.fixture(params=["obstore", "fsspec"])
+def bucket(
+    request: pytest.FixtureRequest,
+    shared: tuple[BucketServer, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[BucketServer]:
+    """A bucket with all objects in it, read by one of the two packages."""
+    server, client = shared
+    monkeypatch.setenv("IDXFILE_REMOTE", request.param)
+    limits = faults.Limits(connect_seconds=5, stall_seconds=5, attempts=3, first_pause_seconds=0.01)
+    monkeypatch.setattr(faults, "LIMITS", limits)
+    for name, data in OBJECTS.items():
+        client.put_object(Bucket="shelf", Key=name, Body=data)
+    s3fs.S3FileSystem.clear_instance_cache()
+    server.requests.clear()
+    server.before = lambda method, path: None
+    server.package = request.param
+    server.client = client
+    yield server
+    server.before = lambda method, path: None
+
+
+def at(name: str) -> str:
+    return f"s3://shelf/{name}"
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_everything_is_read(bucket: BucketServer, name: str) -> None:
+    expected = EXPECTED[name]
+    assert np.array_equal(idxfile.read(at(name)), expected)
+    with idxfile.open(at(name)) as x:
+        assert np.array_equal(x[7], expected[7])
+        assert np.array_equal(x[::-3], expected[::-3])
+        assert np.array_equal(x.take([9, 250, 9]), expected[[9, 250, 9]])
+    assert idxfile.check(at(name)).ok
+    assert idxfile.info(at(name)).file_nbytes == len(OBJECTS[name])
+
+
+def test_a_header_costs_one_small_request(bucket: BucketServer) -> None:
+    with idxfile.open(at("wide.idx")) as x:
+        assert x.shape == WIDE.shape
+    assert bucket.asked() == [("/shelf/wide.idx", "bytes=0-1023")]
+    # fsspec asks how long it is by a request of its own
+    assert len(bucket.asked("HEAD")) == (bucket.package == "fsspec")
+
+
+def test_scattered_items_cost_few_requests(bucket: BucketServer) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="big.idx", Body=idx_bytes(BIG))
+    items = np.random.default_rng(2).integers(0, 60_000, 100)
+    with idxfile.open(at("big.idx")) as x:
+        bucket.requests.clear()
+        assert np.array_equal(x[items], BIG[items])
+        assert 1 < len(bucket.requests) <= 10
+    bucket.client.delete_object(Bucket="shelf", Key="big.idx")
+
+
+def test_a_replaced_object_is_noticed(bucket: BucketServer) -> None:
+    with idxfile.open(at("images.idx")) as x:
+        travelling = pickle.dumps(x)
+        assert np.array_equal(x[5], IMAGES[5])
+        other = idx_bytes(255 - IMAGES)
+        bucket.client.put_object(Bucket="shelf", Key="images.idx", Body=other)
+        with pytest.raises(FormatError, match="changed while it was being read"):
+            x[6]
+    with pytest.raises(FormatError, match="has changed since it was pickled"):
+        pickle.loads(travelling)
+
+
+def test_a_pickle_is_a_recipe(bucket: BucketServer) -> None:
+    with idxfile.open(at("images.idx")) as x:
+        travelling = pickle.dumps(x)
+    assert len(travelling) < 1000
+    assert b"secret-word" not in travelling
+    with pickle.loads(travelling) as y:
+        assert np.array_equal(y[5], IMAGES[5])
+
+
+def test_faults_that_pass_are_waited_for(bucket: BucketServer) -> None:
+    with idxfile.open(at("images.idx")) as x:
+        turns = iter([503, 500, None])
+        bucket.before = lambda method, path: next(turns, None)
+        assert np.array_equal(x[6], IMAGES[6])
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(404, FileNotFoundError), (403, PermissionError), (400, FetchError)]
+)
+def test_faults_that_stay_are_told(bucket: BucketServer, status: int, kind: Any) -> None:
+    bucket.before = lambda method, path: status
+    with pytest.raises(kind) as caught:
+        idxfile.open(at("images.idx"))
+    assert isinstance(caught.value, FetchError)
+    assert str(caught.value).startswith("s3://shelf/images.idx: ")
+    assert "hint: " in str(caught.value)
+    assert "secret-word" not in str(caught.value)
+
+
+def test_what_is_not_there(bucket: BucketServer, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in (at("none.idx"), "s3://no-such-shelf/a.idx"):
+        with pytest.raises(FetchError):
+            idxfile.open(place)
+    assert main(["info", at("none.idx")]) == 5
+    assert capsys.readouterr().err.startswith(
+        "error: s3://shelf/none.idx: there is no such object\nhint: "
+    )
+    with pytest.raises(FormatError, match="file is empty"):
+        idxfile.open(at("empty.idx"))
+
+
+def test_pairs_are_found_beside_and_in_folders(bucket: BucketServer) -> None:
+    for place in (
+        at("mnist/train-images-idx3-ubyte"),
+        at("mnist/train-labels-idx1-ubyte.gz"),
+        at("mnist"),
+        at("mnist/"),
+    ):
+        with idxfile.open_dataset(place) as ds:
+            assert np.array_equal(ds.labels, LABELS)
+            assert np.array_equal(ds[7][0], IMAGES[7])
+            assert ds.split == "train"
+    with pytest.raises(FileNotFoundError, match=r"nothing of the kind is there|no such object"):
+        idxfile.open_dataset(at("nowhere/"))

@@ -1,0 +1,119 @@
+"""What fsspec knows beside the clouds, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+import idxfile
+from conftest import idx_bytes
+from idxfile import FetchError, FormatError, MissingExtraError, UnsupportedError
+
+IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
+
+
+class Odd(MemoryFileSystem):
+    """The same files under another scheme."""
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return super()._strip_protocol(path.replace(f"{cls.protocol}://", "memory://"))
+
+
+class NoRanges(Odd):
+    """Gives all of a file, whatever was asked for."""
+
+    protocol = "noranges"
+
+    def cat_file(self, path: str, start: Any = None, end: Any = None, **options: Any) -> bytes:
+        return super().cat_file(path, **options)
+
+
+class Lengthless(Odd):
+    """Does not know how long a file is."""
+
+    protocol = "lengthless"
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        return {**super().info(path, **options), "size": None}
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    for kind in (NoRanges, Lengthless):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+    fs = fsspec.filesystem("memory")
+    fs.pipe("/d/images.idx", idx_bytes(IMAGES))
+    fs.pipe("/d/images.idx.gz", idxfile.encode(IMAGES, codec="gz"))
+    fs.pipe("/d/labels.idx", idx_bytes(np.arange(300, dtype=np.uint8) % 10))
+    yield fs
+    fs.store.clear()
+
+
+@pytest.mark.parametrize("scheme", ["memory", "noranges", "lengthless"])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_everything_is_read(memory: Any, scheme: str, suffix: str) -> None:
+    place = f"{scheme}://d/images.idx{suffix}"
+    assert np.array_equal(idxfile.read(place), IMAGES)
+    with idxfile.open(place) as x:
+        assert np.array_equal(x[[200, 3]], IMAGES[[200, 3]])
+    assert idxfile.check(place).ok
+
+
+def test_a_pair_is_found(memory: Any) -> None:
+    for place in ("memory://d/images.idx", "memory://d"):
+        with idxfile.open_dataset(place) as ds:
+            assert np.array_equal(ds[13][0], IMAGES[13])
+            assert ds[13][1] == 3
+
+
+def test_a_replaced_file_is_noticed(memory: Any) -> None:
+    with idxfile.open("memory://d/images.idx") as x:
+        memory.pipe("/d/images.idx", idx_bytes(255 - IMAGES))
+        with pytest.raises(FormatError, match="changed while it was being read"):
+            x[200]
+
+
+def test_a_folder_is_no_file(memory: Any) -> None:
+    with pytest.raises(FetchError, match="is a folder"):
+        idxfile.open("memory://d")
+
+
+def test_a_file_address_is_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "a b.idx"
+    path.write_bytes(idx_bytes(IMAGES))
+    with idxfile.open(path.as_uri()) as x:
+        assert x.name == str(path)
+        assert np.array_equal(x.raw, IMAGES)
+
+
+def test_an_unknown_scheme_is_told() -> None:
+    with pytest.raises(UnsupportedError, match="nosuch:// is not among the places"):
+        idxfile.open("nosuch://a/b.idx")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "absent", "word"),
+    [
+        ("s3", ("obstore", "fsspec"), "needs the package fsspec"),
+        ("gs", ("obstore", "gcsfs"), "needs the package gcsfs"),
+        ("hf", ("huggingface_hub",), "needs the package huggingface_hub"),
+    ],
+)
+def test_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, absent: tuple[str, ...], word: str
+) -> None:
+    for package in absent:
+        for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setenv("IDXFILE_REMOTE", "fsspec")
+    with pytest.raises(MissingExtraError, match=word):
+        idxfile.open(f"{scheme}://a/b/c.idx")
