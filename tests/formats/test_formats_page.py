@@ -57,7 +57,7 @@ def cells(row: Format) -> tuple[str, ...]:
         yes[row.reads],
         yes[row.writes],
         yes[row.points],
-        "every split" if row.separate else yes[row.several],
+        labels_of(row),
         yes[row.classes],
         types_of(row),
         yes[row.typed],
@@ -66,6 +66,12 @@ def cells(row: Format) -> tuple[str, ...]:
         yes[row.packs],
         f"`{row.extra}`" if row.extra else "–",
     )
+
+
+def labels_of(row: Format) -> str:
+    """Whether a format holds labels, and of which types where those are others than the images'."""
+    held = "every split" if row.separate else "yes" if row.several else "–"
+    return f"{held}, whole numbers" if row.label_types else held
 
 
 def table() -> str:

@@ -25,6 +25,7 @@ from PIL import Image
 import idxfile
 from conftest import MNIST, idx_bytes
 from idxfile import png
+from idxfile.cli import main
 from idxfile.errors import FormatError, IdxError, MissingExtraError, PairError, UnsupportedError
 from idxfile.formats import pictures
 from idxfile.formats.columns import Columns, Sliced
@@ -862,6 +863,21 @@ def test_skipping_does_not_answer_questions(tmp_path: Path) -> None:
         read(tree, skip_bad=True)
     with pytest.raises(UnsupportedError, match="3 × 2 pixels"):
         read(put(tmp_path, {"a/1.png": GREY}), skip_bad=True)
+
+
+@pytest.mark.parametrize("place", ["t", "t/", "./t"])
+def test_a_broken_link_is_named_whole(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "t", {"b/1.png": PLAIN})
+    os.symlink("nowhere", "t/b/9.png")
+    with pytest.raises(FileNotFoundError) as caught:
+        convert(place, "out/")
+    assert caught.value.filename == f"{place.rstrip('/')}/b/9.png"
+    assert main(["convert", place, "out/"]) == 5
+    assert f"error: {place.rstrip('/')}/b/9.png: No such file" in capsys.readouterr().err
+    assert os.listdir() == ["t"]
 
 
 def test_links_and_what_is_no_file(tmp_path: Path) -> None:

@@ -151,13 +151,18 @@ def held(column: Any, types: Sequence[str], title: str) -> None:
     if column.dtype.name in types:
         return
     nearest = smallest(column.blocks(), types) if column.dtype.name in NUMBERS else None
+    others = f"it holds {', '.join(types)}"
+    if nearest:
+        hint = f'{nearest} would hold every value: dtype="{nearest}", or "auto"'
+    elif column.dtype.kind == "f" and any("int" in name for name in types):
+        hint = f"{others}; --scale LOW:HIGH (scale=(low, high)) says how floats become integers"
+    else:
+        hint = others
     raise UnsupportedError(
         f"{title} cannot hold {column.dtype}",
         found=str(column.dtype),
         expected=list(types),
-        hint=f'{nearest} would hold every value: dtype="{nearest}", or "auto"'
-        if nearest
-        else f"it holds {', '.join(types)}",
+        hint=hint,
     )
 
 

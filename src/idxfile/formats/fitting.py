@@ -99,31 +99,25 @@ def settle(
         arrays.update(numbers)
         notes.append(f"{', '.join(texts)} are numbers now: {_listed(classes)}")
     first = role_of(next(iter(arrays)))
-    for name in arrays:
-        if role_of(name) == first and scale is not None:
-            arrays[name] = scaled(arrays[name], dtype, scale)
-        elif role_of(name) == first and dtype is not None:
-            arrays[name] = as_type(arrays[name], dtype, writer.types)
-        elif is_label(name):
-            arrays[name] = _as_labels(arrays[name], writer, paired=role_of(name) != first)
     for name, array in arrays.items():
-        held(array, writer.types, writer.title)
-        _check_shape(name, array.shape, writer)
+        paired = is_label(name) and role_of(name) != first
+        types = (writer.label_types if paired else ()) or writer.types
+        if role_of(name) == first and scale is not None:
+            array = scaled(array, dtype, scale)
+        elif role_of(name) == first and dtype is not None:
+            array = as_type(array, dtype, types)
+        elif is_label(name) and array.dtype.name not in types:
+            array = as_type(array, "auto", types)
+        held(array, types, writer.title)
+        _check_shape(name, array.shape, writer, fewest=1 if paired else writer.ndim[0])
+        arrays[name] = array
     if classes and not writer.classes:
         notes.append(f"the names of the classes are left out: {_listed(classes)}")
     return Columns(arrays, classes, columns.split, notes=notes)
 
 
-def _as_labels(column: Any, writer: Format, *, paired: bool) -> Any:
-    kinds = "iu" if writer.name == "idx" and paired else "biuf"
-    if column.dtype.name in writer.types and column.dtype.kind in kinds:
-        return column
-    integers = [name for name in writer.types if "int" in name]
-    return as_type(column, "auto", integers if kinds == "iu" else writer.types)
-
-
-def _check_shape(name: str, shape: tuple[int, ...], writer: Format) -> None:
-    fewest, most = writer.ndim
+def _check_shape(name: str, shape: tuple[int, ...], writer: Format, *, fewest: int) -> None:
+    most = writer.ndim[1]
     if not fewest <= len(shape) <= most:
         raise UnsupportedError(
             f"{name}: {len(shape)} dimensions; {writer.title} holds {fewest} to {most}",

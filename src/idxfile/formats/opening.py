@@ -58,7 +58,8 @@ def open_columns(
         dtype: the type that a text is meant as, where it is one of floats.
     """
     path = stack.enter_context(_unpacked(source, reader))
-    names[path] = source
+    if path != source:
+        names[path] = source
     given = dict(options)
     known = options_of(reader.load().read_columns) if reader.reads else {}
     if split is not None and "split" in known:
@@ -103,11 +104,19 @@ def named_errors(source: str) -> Iterator[dict[str, str]]:
     try:
         yield names
     except IdxError as error:
-        error.file = names.get(error.file or "", error.file) or source
+        error.file = _as_given(error.file or source, names)
         raise
     except OSError as error:
-        for path, name in names.items():
-            if isinstance(error.filename, str) and error.filename.startswith(path):
-                error.filename = name
-                del error.filename2
+        if isinstance(error.filename, str):
+            error.filename = _as_given(error.filename, names)
+            del error.filename2  # it may be a temporary one
         raise
+
+
+def _as_given(path: str, names: Mapping[str, str]) -> str:
+    """A path as the user knows it: what he gave, and whatever lies below."""
+    for ours, name in names.items():
+        rest = path.removeprefix(ours)
+        if rest != path and rest[:1] in ("", "/", ":"):
+            return f"{name.rstrip('/')}{rest}" if rest else name
+    return path

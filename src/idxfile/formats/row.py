@@ -53,6 +53,8 @@ class Format:
     """The extra of idxfile that brings what it needs."""
     types: tuple[str, ...] = NUMBERS
     """The element types that it holds."""
+    label_types: tuple[str, ...] = ()
+    """Those of labels beside images, where they are others."""
     typed: bool = True
     """Whether it says the element type; if not, reading finds the smallest one."""
     ndim: tuple[int, int] = (0, 64)
