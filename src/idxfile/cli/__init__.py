@@ -54,6 +54,7 @@ COMMANDS: dict[str, Command] = {
         Command("info", "facts", "info", "Show what files are: type, shape, codec, sizes."),
         Command("head", "values", "open", "Print the first items as numbers."),
         Command("show", "pictures", "show", "Draw items in the terminal, or as a sheet."),
+        Command("view", "view", "view", "Look through all items in the browser."),
         Command("check", "judgement", "check", "Judge whole files; exit 1 where one is wrong."),
         Command("repair", "judgement", "repair", "Make a right file of a wrong one."),
         Command("diff", "judgement", "diff", "Compare two files by value; exit 1 if they differ."),

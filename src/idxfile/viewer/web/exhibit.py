@@ -107,14 +107,20 @@ class Exhibit:
         return self._labels
 
     @property
+    def stored(self) -> Array | None:
+        """The class of each item as it stands in the file, `(items,)`."""
+        table = self.table
+        return table if table is None or table.ndim == 1 else table[:, 0]
+
+    @property
     def labels(self) -> Array | None:
         """The class of each item by now, the journal's changes in it; `(items,)`, int64."""
         with self._lock:
-            if self.table is None or self._labels is None:
+            stored = self.stored
+            if stored is None:
                 return None
             changes = self.journal.changes()
             if self._now is None or self._now[0] != len(changes):
-                stored = self._labels if self._labels.ndim == 1 else self._labels[:, 0]
                 labels = stored.astype(np.int64)
                 known = {change.item: change.old for change in reversed(changes)}
                 for change in changes:  # one that was made to another file is no change of this

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "is_loopback"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -61,9 +61,9 @@ class Guard:
         self._app, self._token = app, token.encode()
         self._port = port
         self._names = {"localhost", host.lower()}
-        if not _is_loopback(host):
+        if not is_loopback(host):
             self._names.add(socket.gethostname().lower())
-        self._wide = not _is_loopback(host)
+        self._wide = not is_loopback(host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse."""
@@ -120,7 +120,8 @@ class Guard:
         return self._wide or address.is_loopback
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen at is reached from this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -64,8 +64,6 @@ def application(exhibits: Sequence[Exhibit], folder: str) -> Starlette:
         )
 
     def facts(exhibit: Exhibit, _: Request) -> Response:
-        exhibit.file  # noqa: B018 - opens it
-        exhibit.figures.start()
         names = [e.place.name for e in exhibits]
         return _json(
             {"places": names, "folder": folder, **facts_of(exhibit), "journal": _journal(exhibit)}
@@ -241,11 +239,7 @@ def _order(exhibit: Exhibit, request: Request) -> Response:
 def _figures(exhibit: Exhibit, _: Request) -> Response:
     exhibit.file  # noqa: B018 - opens it
     figures = exhibit.figures
-    labels = exhibit.labels
-    counts = None
-    if labels is not None:
-        values, found = np.unique(labels, return_counts=True)
-        counts = [[int(v), int(n)] for v, n in zip(values[:1000], found[:1000], strict=True)]
+    figures.start()
     return _json(
         {
             "state": figures.state,
@@ -253,7 +247,6 @@ def _figures(exhibit: Exhibit, _: Request) -> Response:
             "fault": figures.fault,
             "columns": list(figures.columns),
             "means": list(figures.means),
-            "counts": counts,
             "summary": figures.summary,
             "problems": None
             if figures.problems is None
@@ -290,9 +283,11 @@ def _confusion(exhibit: Exhibit, request: Request) -> Response:
 def _journal(exhibit: Exhibit) -> dict[str, Any]:
     exhibit.file  # noqa: B018 - opens it
     changes = exhibit.journal.changes()
-    labels = exhibit.labels
-    items = list(dict.fromkeys(change.item for change in changes))
-    now = [] if labels is None else [[item, int(labels[item])] for item in items]
+    labels, stored = exhibit.labels, exhibit.stored
+    items = dict.fromkeys(change.item for change in changes)
+    now = []
+    if labels is not None and stored is not None:
+        now = [[item, int(labels[item]), int(stored[item])] for item in items]
     return {
         "lines": len(changes),
         "file": exhibit.journal.path,
@@ -303,12 +298,11 @@ def _journal(exhibit: Exhibit) -> dict[str, Any]:
 
 def _relabel(exhibit: Exhibit, _: Request, body: Any) -> Response:
     items, label = _items(exhibit, body), body.get("label")
-    table = exhibit.table
-    if table is None:
+    stored = exhibit.stored
+    if stored is None:
         raise BadRequest("there are no labels here")
     if type(label) is not int or abs(label) >= 1 << 31:
         raise BadRequest("a label is a whole number")
-    stored = table if table.ndim == 1 else table[:, 0]
     exhibit.journal.relabel(items.tolist(), stored[items].tolist(), label)
     return _json(_journal(exhibit))
 

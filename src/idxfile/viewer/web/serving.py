@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import socket
@@ -173,9 +174,5 @@ class Serving:
         self.close()
 
     def _warm(self) -> None:
-        exhibit = self.exhibits[0]
-        try:
-            exhibit.file  # noqa: B018 - opens it
-            exhibit.figures.start()
-        except Exception:  # noqa: S110 - whoever asks for it is told
-            pass
+        with contextlib.suppress(Exception):  # whoever asks for it is told
+            self.exhibits[0].file  # noqa: B018 - opens it
