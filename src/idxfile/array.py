@@ -6,6 +6,7 @@ is opened, judged and turned into values, and half of the lines are what users r
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,8 @@ __all__ = ["IdxArray", "open", "read"]
 
 Mode = Literal["r", "c", "r+"]
 DEFAULT_BLOCK_NBYTES = 1 << 23
+PEEK_NBYTES = 1 << 26
+"""As much is read, or inflated, to show what a file holds."""
 TAKE_NBYTES = 1 << 18
 """A batch is turned in pieces of this size, which are in the cache still."""
 
@@ -153,6 +156,28 @@ class IdxArray:
         state = ", closed" if self._closed else ""
         return f"<IdxArray {self.name!r}: {self._header}, mode {self._mode!r}{state}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the facts, and the first items where they are at hand."""
+        from .sheets.notebook import page, peek_count
+
+        size = f"{self.nbytes:,} bytes of data from byte {self._header.data_offset}"
+        facts = {
+            "type": self._header.element.name,
+            "shape": " × ".join(map(str, self.shape)) or "scalar",
+            "size": size,
+            "codec": " in ".join(reversed(self.codecs)) or "none",
+            "mode": f"{self._mode}, closed" if self._closed else self._mode,
+        }
+        items, note = None, None
+        try:
+            if self.ndim:
+                items = self.peek(range(min(peek_count(self._header.item_nbytes), len(self))))
+            elif not self._closed:
+                items = np.asarray(self[()])
+        except Exception as error:  # whatever is wrong with the file: to be shown is no failure
+            note = str(error)
+        return page(f"IdxArray {self.name}", facts, items=items, note=note)
+
     # Reading
 
     def __getitem__(self, key: Any) -> Any:
@@ -210,6 +235,31 @@ class IdxArray:
             for low in range(0, wanted.size, step):
                 places[low : low + step] = stored.take(numbers[low : low + step], 0, None, "clip")
         return target
+
+    def peek(self, items: Any) -> Array | None:
+        """Items by number, if they are at hand; None where a look at them would take long.
+
+        At hand is what is mapped or in memory, and what stands in the first 64 MiB of a compressed
+        file, which is inflated as far as that. Nothing is asked of a network or of a pipe.
+        """
+        wanted, nbytes = np.asarray(items, np.intp), self._header.item_nbytes
+        if self._closed or wanted.size * nbytes > PEEK_NBYTES:
+            return None
+        if self._stored is not None or isinstance(self._source, (LocalFile, Memory)):
+            return self.take(wanted)
+        last = int(wanted.max(initial=-1)) + 1
+        if not isinstance(self._source, Spool) or self._recipe is None:
+            return None
+        file = self._recipe[0]
+        if last * nbytes > PEEK_NBYTES or (isinstance(file, str) and not os.path.isfile(file)):
+            return None
+        with _reopen(*self._recipe) as fresh:
+            assert isinstance(fresh._source, Spool)  # it is the same file
+            first = np.empty((last, *self._header.item_shape), self.dtype)
+            if fresh._source.drain(self._header.data_offset, as_bytes(first)) < first.nbytes:
+                return None
+        turn(first, self._header.stored_dtype)
+        return first[wanted]
 
     def read_runs(self, runs: Sequence[range], out: Array) -> None:
         """Fill `out`, native and C-contiguous, with runs of neighbours, one behind the other.

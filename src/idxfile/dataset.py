@@ -25,6 +25,10 @@ from .writer import create, write
 __all__ = ["Dataset"]
 
 
+_QUICKLY_COUNTED = 1 << 22
+"""Up to so many labels are counted to show a data set."""
+
+
 class Dataset:
     """Images with their labels. Made by `idxfile.open_dataset`, or of two arrays.
 
@@ -118,6 +122,31 @@ class Dataset:
         parts = " ".join(part for part in (self.name, self.split) if part)
         kinds = f", {len(self.classes)} classes" if self.classes else ""
         return f"<Dataset{f' {parts}' if parts else ''}: {self._images!r}{kinds}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: facts, the first items where they are at hand, class bars."""
+        from .sheets.notebook import page, peek_count
+
+        images = self._images
+        facts = {
+            "items": f"{len(self):,}",
+            "images": f"{images.dtype} {' × '.join(map(str, images.item_shape))}",
+            "size": f"{images.nbytes:,} bytes of data",
+            "labels": f"{self._table.dtype}, {self.table.shape[1]} for each item",
+        }
+        items, counts, note = None, None, None
+        try:
+            items = images.peek(peek_count(images.item_nbytes))
+            if len(self) <= _QUICKLY_COUNTED:
+                counts = {self.class_name(n): count for n, count in self.class_counts().items()}
+        except Exception as error:  # whatever is wrong with a file: to be shown is no failure
+            note = str(error)
+        names = {n: name for n, name in enumerate(self.classes or ()) if name}
+        labels = None if items is None else self.labels[: len(items)]
+        title = " ".join(filter(None, ("Dataset", self.name, self.split)))
+        return page(
+            title, facts, items=items, labels=labels, classes=names, counts=counts, note=note
+        )
 
     def __getitem__(self, key: Any) -> tuple[Any, Any]:
         """An int gives `(image, label)`; a slice, integers or a mask a batch `(images, labels)`."""

@@ -83,6 +83,22 @@ class Items:
         """The bytes of all items."""
         return len(self) * self.item_nbytes
 
+    @property
+    def index(self) -> Array:
+        """Which items of the arrays these are, counted through all of them."""
+        return np.arange(len(self)) if self._index is None else self._index
+
+    @property
+    def everything(self) -> Items:
+        """All items of the arrays, in their order."""
+        return Items(self._sources, None, self._transposed)
+
+    @property
+    def arrays(self) -> tuple[ArrayLike, ...]:
+        """The arrays, where these are all their items as they lie; else none."""
+        whole = self._index is None and not any(self._transposed)
+        return self._sources if whole else ()
+
     def __len__(self) -> int:
         return int(self._starts[-1]) if self._index is None else len(self._index)
 
@@ -119,7 +135,7 @@ class Items:
         """
         everyone = (self, *others)
         starts = np.cumsum([0, *(view._starts[-1] for view in everyone)])
-        index = [view._positions() + start for view, start in zip(everyone, starts, strict=False)]
+        index = [view.index + start for view, start in zip(everyone, starts, strict=False)]
         return Items(
             [source for view in everyone for source in view._sources],
             np.concatenate(index),
@@ -153,6 +169,21 @@ class Items:
             target[mine] = self._take_from(int(number), places[mine] - self._starts[number], None)
         return target
 
+    def peek(self, count: int) -> Array | None:
+        """The first items as a fresh array, if they are at hand as in `IdxArray.peek`; or None."""
+        few = self.choose(np.arange(min(count, len(self))))
+        places = few._positions()
+        owner = np.searchsorted(self._starts, places, side="right") - 1
+        target = np.empty((len(places), *self.item_shape), self.dtype)
+        for number in np.unique(owner).tolist():
+            mine, source = owner == number, self._sources[number]
+            wanted = places[mine] - self._starts[number]
+            block = source.peek(wanted) if isinstance(source, IdxArray) else source[wanted]
+            if block is None:
+                return None
+            target[mine] = block.swapaxes(1, 2) if self._transposed[number] else block
+        return target
+
     def read_runs(self, runs: Sequence[range], out: Array) -> None:
         """Fill `out`, native and C-contiguous, with runs of neighbours, one behind the other."""
         (source, *others), (turned, *_) = self._sources, self._transposed
@@ -183,9 +214,6 @@ class Items:
             raise ValueError("items are gathered: a copy is needed")
         array = self.take(np.arange(len(self)))
         return array if dtype is None else array.astype(dtype, copy=False)
-
-    def _positions(self) -> Array:
-        return np.arange(len(self)) if self._index is None else self._index
 
     def _is_run(self, places: Array) -> bool:
         """Whether so many neighbours are meant, in order, that they are read in one piece."""
