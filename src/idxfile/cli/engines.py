@@ -1,0 +1,118 @@
+"""`--engine`: where the slabs of a heavy command are run.
+
+A command takes `engine_option`, and hands what `started` gives to the library's `executor=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..errors import MissingExtraError
+
+__all__ = ["ENGINES", "engine_option", "started"]
+
+
+@contextmanager
+def _workers(kind: Callable[[int | None], Executor], words: str | None) -> Iterator[Executor]:
+    """Workers of this machine: `words` of them, or one for each processor."""
+    executor = kind(_count(words))
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _count(words: str | None) -> int | None:
+    if words is None:
+        return None
+    if not words.isdecimal() or not int(words):
+        raise click.UsageError(f"{words!r} is no number of workers")
+    return int(words)
+
+
+def _processes(words: str | None) -> AbstractContextManager[Executor]:
+    from ..slabs.running import Processes
+
+    return _workers(Processes, words)
+
+
+def _threads(words: str | None) -> AbstractContextManager[Executor]:
+    return _workers(ThreadPoolExecutor, words)
+
+
+def _adapter(name: str) -> Callable[[str | None], AbstractContextManager[Executor]]:
+    """The executor of an adapter: `words` is the address of a cluster, none starts one here."""
+
+    def start(words: str | None) -> AbstractContextManager[Executor]:
+        try:
+            adapter: Any = import_module(f"idxfile.adapters.{name}")
+        except MissingExtraError as error:
+            raise MissingExtraError(f"--engine {name}: {error.args[0]}", hint=error.hint) from error
+        manager: AbstractContextManager[Executor] = adapter.executor(words)
+        return manager
+
+    return start
+
+
+ENGINES: dict[str, Callable[[str | None], AbstractContextManager[Executor]]] = {
+    "processes": _processes,
+    "threads": _threads,
+    "dask": _adapter("dask"),
+    "ray": _adapter("ray"),
+}
+"""Name → what starts it, given the words behind `=`."""
+
+
+class _EngineType(click.ParamType[str]):
+    """An engine, and behind `=` how many workers, or where its cluster is."""
+
+    name = "engine"
+
+    def convert(self, value: str, param: click.Parameter | None, context: Any) -> str:
+        if value.partition("=")[0] not in ENGINES:
+            self.fail(f"{value!r} is none of {', '.join(ENGINES)}", param, context)
+        return value
+
+    def shell_complete(self, context: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in ENGINES if name.startswith(incomplete)]
+
+
+engine_option = click.option(
+    "--engine",
+    type=_EngineType(),
+    metavar="ENGINE",
+    help="Where the work is done: processes[=N], threads[=N], dask[=tcp://HOST:PORT] or "
+    "ray[=ADDRESS]. Without it, here.",
+)
+
+
+@contextmanager
+def started(engine: str | None) -> Iterator[Executor | None]:
+    """An engine, running as long as the `with` block does. What is queued behind it is cancelled.
+
+    Args:
+        engine: the words of `--engine`; None is no engine, and gives None.
+
+    Raises:
+        click.UsageError: for a number of workers that is none.
+        MissingExtraError: when the engine is not installed.
+        ChildProcessError: when workers were lost again and again.
+    """
+    if engine is None:
+        yield None
+        return
+    name, _, words = engine.partition("=")
+    try:
+        with ENGINES[name](words or None) as executor:
+            yield executor
+    except BrokenExecutor as error:
+        raise ChildProcessError(
+            f"a worker was lost again and again ({error}): is there too little memory?"
+        ) from error

@@ -1,0 +1,76 @@
+"""`--engine`: its words, and what it starts."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import BrokenExecutor, Executor
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from idxfile.cli import tell
+from idxfile.cli.engines import ENGINES, engine_option, started
+
+
+@click.command()
+@engine_option
+def where(engine: str | None) -> None:
+    """Tell the process that works."""
+    with started(engine) as executor:
+        click.echo(executor.submit(os.getpid).result() if executor else os.getpid())
+
+
+def asked(*words: str) -> Any:
+    return CliRunner().invoke(where, words)
+
+
+def test_without_it_the_work_is_done_here() -> None:
+    assert asked().output == f"{os.getpid()}\n"
+
+
+def test_threads_are_of_this_process() -> None:
+    assert asked("--engine", "threads=2").output == f"{os.getpid()}\n"
+
+
+def test_processes_are_others() -> None:
+    answer = asked("--engine=processes=1")
+    assert answer.exit_code == 0, answer.output
+    assert int(answer.output) != os.getpid()
+
+
+@pytest.mark.parametrize("words", ["spark", "", "Dask", "=2"])
+def test_an_unknown_engine_is_an_error_of_usage(words: str) -> None:
+    answer = asked("--engine", words)
+    assert answer.exit_code == 2
+    assert f"{words!r} is none of processes, threads, dask, ray" in answer.output
+
+
+@pytest.mark.parametrize("words", ["processes=0", "threads=two", "threads=-1"])
+def test_a_number_of_workers_is_one(words: str) -> None:
+    answer = asked("--engine", words)
+    assert answer.exit_code == 2
+    assert "is no number of workers" in answer.output
+
+
+def test_what_is_queued_is_cancelled_when_the_block_is_left() -> None:
+    with pytest.raises(KeyboardInterrupt), started("threads=1") as executor:
+        assert isinstance(executor, Executor)
+        futures = [executor.submit(sum, [n]) for n in range(1000)]
+        raise KeyboardInterrupt
+    assert all(future.done() for future in futures)
+
+
+def test_workers_that_are_lost_for_good_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ChildProcessError) as caught, started("threads"):
+        raise BrokenExecutor("all of them")
+    assert tell(caught.value) == 5
+    assert "error: a worker was lost again and again (all of them)" in capsys.readouterr().err
+
+
+def test_names_are_completed() -> None:
+    (option,) = (p for p in where.params if p.name == "engine")
+    found = option.type.shell_complete(None, option, "pro")  # type: ignore[arg-type]
+    assert [item.value for item in found] == ["processes"]
+    assert len(option.type.shell_complete(None, option, "")) == len(ENGINES)  # type: ignore[arg-type]
