@@ -27,7 +27,7 @@ def decoded(data):
     columns, rows, depth, colour, *zeros = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
     assert depth == 8
     assert zeros == [0, 0, 0]
-    shape = {0: (rows, columns), 2: (rows, columns, 3)}[colour]
+    shape = (rows, columns, *{0: (), 2: (3,), 4: (2,), 6: (4,)}[colour])
     stream = zlib.decompressobj()
     lines = np.frombuffer(stream.decompress(chunks[b"IDAT"]), np.uint8).reshape(rows, -1)
     assert stream.eof

@@ -89,7 +89,7 @@ def sheet(
             hint="`idx show` draws numbers and vectors as text",
         )
     tiles = list(shelf.mean() if mean else islice(shelf, FIRST if items is None else None))
-    look = look_at([tile.values for tile in tiles], window, colours, invert)
+    look = look_at([tile.values for tile in tiles], window or shelf.window, colours, invert)
     unit = max(1, scale // 2)
     high, wide = _size(shelf.tile_shape, scale, longest)
     captions = [_caption(tile, unit) for tile in tiles]

@@ -40,6 +40,7 @@ _CELL = (
     "color:inherit;font:inherit"
 )
 _FAINT = f"{_CELL};opacity:.65"
+_CODE = "background:none;color:inherit"
 _BAR = "height:.7em;min-width:1px;background:currentColor;opacity:.45"
 
 
@@ -115,7 +116,7 @@ def _shown(items: Array, labels: Any, classes: Classes | None) -> str:
     """The first items: as pictures, vectors as the rows of one, numbers as text."""
     if items.ndim < 2:
         numbers = ", ".join(map(text, items.reshape(-1)[:_NUMBERS]))
-        return f'<p style="margin:.4em 0"><code style="background:none;color:inherit">{_text(numbers)}</code></p>'
+        return f'<p style="margin:.4em 0"><code style="{_CODE}">{_text(numbers)}</code></p>'
     if not items.size:
         return ""
     if items.ndim == 2:

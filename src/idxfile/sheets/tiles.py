@@ -18,6 +18,7 @@ import numpy as np
 from ..elements import Array
 from ..errors import PairError, printable
 from ..selection import in_bounds
+from .pixels import BYTES, Window
 
 __all__ = ["CAPTION", "Classes", "Shelf", "Tile", "text"]
 
@@ -92,6 +93,11 @@ class Shelf:
                     found=len(given),
                     expected=shape[0],
                 )
+
+    @property
+    def window(self) -> Window | None:
+        """The window of the items' type: bytes have one, also where their mean is drawn."""
+        return BYTES if self.dtype == np.uint8 else None
 
     @property
     def slices(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..elements import Array
-from ..sheets.pixels import Window, as_pixels, spread
+from ..sheets.pixels import Window, spread
 from ..sheets.tiles import text
 from .cells import Mode, cells
 
@@ -42,9 +42,11 @@ def histogram(values: Array, window: Window, mode: Mode, columns: int) -> str:
 
 def _binned(values: Array, window: Window, size: int) -> Array:
     """The counts of finite values in `size` equal ranges of a window, both ends in it."""
-    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    places = as_pixels(finite.reshape(-1), window).astype(np.intp) * size // 256
-    return np.bincount(places, minlength=size)
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values.reshape(-1)
+    low, high = (end / 2 for end in window)  # by halves: the full range of float64 overflows
+    with np.errstate(over="ignore"):
+        places = (finite / 2 - low) / ((high - low) or 1.0) * size
+    return np.bincount(places.clip(0, size - 1).astype(np.intp), minlength=size)
 
 
 def counted(

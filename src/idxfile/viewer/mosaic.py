@@ -103,7 +103,7 @@ def _shown_as_pixels(
     assert draw is not None  # this is why we are here
     sizes = [_in_cells(pixels.shape[0], pixels.shape[1], screen) for pixels in pictures]
     height = max(lines for lines, _ in sizes)
-    if not height:
+    if not all(pixels.size for pixels in pictures):
         return side_by_side([captions], 0)
     up, down = (f"\x1b[{height - 1}{way}" if height > 1 else "" for way in "AB")
     placed = []

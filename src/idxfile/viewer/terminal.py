@@ -150,6 +150,7 @@ def _drawn(shelf: Shelf, screen: Screen, view: View) -> Iterator[Strip]:
         return _numbers(tiles, screen)
     if view.style == "histogram" or (ndim == 1 and view.style != "heatmap"):
         return _lines(tiles, shelf.tile_shape, screen, view)
+    view = view._replace(window=view.window or shelf.window)
     if not screen.mode.coloured:
         view = view._replace(colours=GREY)
     elif view.colours is None:
