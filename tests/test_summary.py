@@ -1,5 +1,7 @@
 """Statistics in one pass equal NumPy's over the whole array."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ def test_equal_to_numpy(data, dtype):
 
 def test_blocks_are_joined_without_losing_digits(monkeypatch):
     array = np.random.default_rng(0).normal(1e6, 1, 100_000)
-    monkeypatch.setattr("idxfile.summary.DEFAULT_BLOCK_NBYTES", 1000)
+    monkeypatch.setattr("idxfile.summary.BLOCK_NBYTES", 1000)
     s = stats(array)
     assert s.mean == pytest.approx(array.mean(), rel=1e-14)
     assert s.std == pytest.approx(array.std(), rel=1e-9)
@@ -64,3 +66,28 @@ def test_duplicates():
     y = idxfile.open(idxfile.encode(np.array([[3, 4]], "uint8")))
     assert duplicate_items(x) == 2
     assert duplicate_items(x, y) == 3
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "float32", "float64"])
+def test_the_figures_are_the_same_on_an_executor(tmp_path, monkeypatch, dtype):
+    """To the last digit, though the slabs are read by others."""
+    monkeypatch.setattr("idxfile.summary.BLOCK_NBYTES", 4000)
+    monkeypatch.setattr("idxfile.summary.SLAB_NBYTES", 13000)
+    values = np.random.default_rng(0).normal(20, 30, (5000, 3))
+    values = np.clip(values, 0, 100).astype(dtype)
+    if dtype.startswith("float"):
+        values[77, 1] = np.nan
+    idxfile.write(tmp_path / "x.idx", values)
+    idxfile.write(tmp_path / "x.idx.gz", values)
+    alone = idxfile.stats(tmp_path / "x.idx")
+    with ThreadPoolExecutor(3) as threads:
+        assert idxfile.stats(tmp_path / "x.idx", executor=threads) == alone
+        assert idxfile.stats(tmp_path / "x.idx.gz", executor=threads) == alone
+        assert idxfile.stats(values, executor=threads).count == alone.count
+        with idxfile.open(tmp_path / "x.idx") as x:
+            ds = idxfile.Dataset(x, np.zeros(5000, int))
+            assert idxfile.stats(ds.images, executor=threads) == alone
+            few = ds.select(items=slice(0, 5000, 2)).images
+            assert idxfile.stats(few, executor=threads).total == pytest.approx(
+                float(np.nansum(values[::2], dtype="f8"))
+            )

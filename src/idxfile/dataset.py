@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .elements import Array, smallest_type
 from .errors import PairError
 from .items import Items
 from .names import pair_names, refuse_rivals
+from .slabs.choosing import through_buckets, write_items
 from .summary import Stats, stats
 from .writer import create, write
 
@@ -338,7 +340,12 @@ class Dataset:
         return (names[label] if 0 <= label < len(names) else None) or str(label)
 
     def save(
-        self, folder: str | os.PathLike[str], *, codec: str | None = None, blocked: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        codec: str | None = None,
+        blocked: bool = False,
+        executor: Executor | None = None,
     ) -> tuple[str, str]:
         """Write the pair as IDX files into a folder, streaming: constant memory, each file atomic.
 
@@ -352,28 +359,36 @@ class Dataset:
             folder: made if need be.
             codec: gz, bz2, xz, zst, or None for raw.
             blocked: gz only: many small members, for random access.
+            executor: who gathers and writes the images: any `concurrent.futures.Executor` whose
+                workers see the folder. Raw files only, which many can write at once.
 
         Returns:
             The paths of images and labels.
 
         Raises:
             PairError: for a folder with another pair of this split.
+            ValueError: for an executor and a codec.
         """
+        if executor is not None and codec is not None:
+            raise ValueError(f"an executor writes raw files: codec must be None, not {codec!r}")
         os.makedirs(folder, exist_ok=True)
         images_name, labels_name = self.saved_names(folder, codec=codec)
         refuse_rivals(images_name, labels_name)
         table = self._saved_table()
-        writer = create(
-            images_name,
-            dtype=self._images.dtype,
-            item_shape=self._images.item_shape,
-            count=len(self),
-            codec=codec,
-            blocked=blocked,
-        )
-        with writer:
-            for block in self._images.blocks():
-                writer.append(block)
+        if executor is not None or (codec is None and through_buckets(self._images)):
+            write_items(self._images, images_name, executor=executor)
+        else:
+            writer = create(
+                images_name,
+                dtype=self._images.dtype,
+                item_shape=self._images.item_shape,
+                count=len(self),
+                codec=codec,
+                blocked=blocked,
+            )
+            with writer:
+                for block in self._images.blocks():
+                    writer.append(block)
         write(labels_name, table, cast="safe", codec=codec, blocked=blocked)
         if self.classes is not None:
             write_classes(os.fsdecode(folder), self.classes)

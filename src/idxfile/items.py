@@ -172,7 +172,7 @@ class Items:
     def peek(self, count: int) -> Array | None:
         """The first items as a fresh array, if they are at hand as in `IdxArray.peek`; or None."""
         few = self.choose(np.arange(min(count, len(self))))
-        places = few._positions()
+        places = few.index
         owner = np.searchsorted(self._starts, places, side="right") - 1
         target = np.empty((len(places), *self.item_shape), self.dtype)
         for number in np.unique(owner).tolist():

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .array import DEFAULT_BLOCK_NBYTES, IdxArray, open
+from .array import DEFAULT_BLOCK_NBYTES as BLOCK_NBYTES
+from .array import IdxArray, open
 from .elements import Array, as_bytes
+from .slabs.planning import SLAB_NBYTES, plan
+from .slabs.running import run
 
 __all__ = ["Stats", "stats"]
 
@@ -74,12 +81,14 @@ def _unit(dtype: str) -> float:
     return float(np.iinfo(dtype).max) if np.dtype(dtype).kind in "iu" else 1.0
 
 
-def stats(file: Any) -> Stats:
+def stats(file: Any, *, executor: Executor | None = None) -> Stats:
     """The statistics of a file or an array: range, mean, standard deviation, histogram.
 
     Args:
         file: anything that `open` takes, or an array-like with `blocks` (an `IdxArray`, `Items`),
             or an ndarray.
+        executor: who reads a file, slab by slab: any `concurrent.futures.Executor`. The figures
+            are the same to the last digit. None: this thread.
 
     Returns:
         A `Stats`. Of an empty array the range and the mean are None.
@@ -93,31 +102,81 @@ def stats(file: Any) -> Stats:
         >>> s.mean, s.std, s.minimum, s.maximum, s.unit_mean
         (127.5, 127.5, 0, 255, 0.5)
     """
-    if isinstance(file, np.ndarray):
-        return _summarise(file, lambda: _array_blocks(file))
-    if hasattr(file, "blocks"):
-        return _summarise(file, file.blocks)
+    if isinstance(file, (np.ndarray, IdxArray)) or hasattr(file, "blocks"):
+        return _summarise(file, executor)
     with open(file, mmap=False) as array:
-        return _summarise(array, array.blocks)
+        return _summarise(array, executor)
 
 
-def _array_blocks(array: Array) -> Any:
-    flat = array.reshape(-1)
-    step = max(1, DEFAULT_BLOCK_NBYTES // array.dtype.itemsize)
-    return (flat[start : start + step] for start in range(0, flat.size, step))
+class _Blocks(Protocol):
+    """A slab, or an array that is read as one."""
+
+    def blocks(self, *, block_nbytes: int) -> Iterator[Array]:
+        """Its items in order."""
 
 
-def _summarise(array: IdxArray | Any, blocks: Any) -> Stats:
+@dataclass(frozen=True)
+class _InMemory:
+    """An ndarray, read as a file is."""
+
+    array: Array
+
+    def blocks(self, *, block_nbytes: int) -> Iterator[Array]:
+        flat = self.array.reshape(-1)
+        step = max(1, block_nbytes // flat.dtype.itemsize)
+        return (flat[start : start + step] for start in range(0, flat.size, step))
+
+
+def _files(array: Any) -> Sequence[IdxArray]:
+    """The files that an array lies in, end to end, if others could read them: slab by slab."""
+    files = [array] if isinstance(array, IdxArray) else getattr(array, "arrays", ())
+    return files if all(isinstance(file, IdxArray) and file.ndim for file in files) else ()
+
+
+def _slabs(array: Any) -> Iterable[_Blocks]:
+    """What is read of an array, part by part.
+
+    Blocks are the same whoever reads them, and so are sums of floats that were rounded in them.
+    """
+    if isinstance(array, np.ndarray):
+        return [_InMemory(array)]
+    files = _files(array)
+    if not files:
+        return [array]
+    return chain.from_iterable(
+        plan(
+            file,
+            slab_nbytes=SLAB_NBYTES,
+            align=max(1, BLOCK_NBYTES // max(1, file.header.item_nbytes)),
+        )
+        for file in files
+    )
+
+
+def _summarise(array: Any, executor: Executor | None) -> Stats:
     dtype = np.dtype(array.dtype)
+    executor = executor if _files(array) else None
     if dtype.name == "uint8":
-        return _of_counts(array.shape, value_counts(blocks()))
-    return _of_blocks(array.shape, dtype, blocks)
+        counts = np.zeros(256, np.int64)
+        for found in run(value_counts, _slabs(array), executor=executor):
+            counts += found
+        return _of_counts(array.shape, counts)
+    moments = _Moments(dtype)
+    for parts in run(_moments, _slabs(array), executor=executor):
+        for part in parts:
+            moments.add(part)
+    histogram = np.zeros(BINS, np.int64)
+    if moments.count:
+        bins = partial(_histogram, moments.low, moments.high)
+        for found in run(bins, _slabs(array), executor=executor):
+            histogram += found
+    return moments.stats(array.shape, histogram)
 
 
-def value_counts(blocks: Any) -> Array:
-    """How often each of the 256 values of uint8 stands in some blocks."""
+def value_counts(slab: _Blocks) -> Array:
+    """How often each of the 256 values of uint8 stands in a slab."""
     counts = np.zeros(256, np.int64)
-    for block in blocks:
+    for block in slab.blocks(block_nbytes=BLOCK_NBYTES):
         flat = block.reshape(-1)
         for start in range(0, flat.size, 1 << 16):  # bincount widens: keep that in the cache
             counts += np.bincount(flat[start : start + (1 << 16)], minlength=256)
@@ -148,62 +207,105 @@ def _of_counts(shape: tuple[int, ...], counts: Array) -> Stats:
     )
 
 
-def _of_blocks(shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Any) -> Stats:
-    """Two passes: range and moments, then the histogram over the range."""
-    whole = dtype.kind in "iu"
+class _Part(NamedTuple):
+    """What is known of the finite values of a block."""
+
+    size: int
+    not_finite: int
+    zeros: int
+    total: Any
+    mean: Any
+    deviation: Any
+    """The sum of the squares of their distances from the mean."""
+    low: Any
+    high: Any
+
+
+def _moments(slab: _Blocks) -> list[_Part]:
+    """A part for each block."""
+    return [_part(block.reshape(-1)) for block in slab.blocks(block_nbytes=BLOCK_NBYTES)]
+
+
+def _part(values: Array) -> _Part:
+    whole = values.dtype.kind in "iu"
     # The squares of float64 leave its own range: where there is a wider type, it holds them.
-    wide = np.longdouble if dtype.name == "float64" else np.float64
-    count = zeros = not_finite = 0
-    total: Any = 0 if whole else 0.0
-    mean: Any = wide(0)
-    deviation: Any = wide(0)
-    low: Any = None
-    high: Any = None
-    for block in blocks():
-        values = block.reshape(-1)
-        if not whole:
-            finite = np.isfinite(values)
-            not_finite += values.size - int(np.count_nonzero(finite))
-            values = values[finite]
-        if not values.size:
-            continue
-        # Blocks are joined by their means and deviations (Chan, Golub and LeVeque, 1979): sums
-        # of squares of large values would lose the digits that matter.
-        size = values.size
-        block_mean = values.mean(dtype=wide)
-        gap = block_mean - mean
-        deviation += values.var(dtype=wide) * size + gap * gap * count * size / (count + size)
-        mean += gap * size / (count + size)
-        count += size
-        zeros += size - int(np.count_nonzero(values))
-        total += int(values.sum(dtype=np.int64)) if whole else float(values.sum(dtype=wide))
-        low = values.min() if low is None else min(low, values.min())
-        high = values.max() if high is None else max(high, values.max())
-    histogram = np.zeros(BINS, np.int64)
-    for block in blocks() if count else ():
-        histogram += _histogram(block.reshape(-1), low, high)
-    return Stats(
-        tuple(shape),
-        dtype.name,
-        count,
+    wide = np.longdouble if values.dtype.name == "float64" else np.float64
+    size = values.size
+    if not whole:
+        values = values[np.isfinite(values)]
+    not_finite = size - values.size
+    if not values.size:
+        return _Part(0, not_finite, 0, 0, wide(0), wide(0), None, None)
+    return _Part(
+        values.size,
         not_finite,
-        zeros,
-        None if low is None else low.item(),
-        None if high is None else high.item(),
-        total,
-        float(mean) if count else None,
-        float(np.sqrt(deviation / count)) if count else None,
-        tuple(histogram.tolist()),
+        values.size - int(np.count_nonzero(values)),
+        int(values.sum(dtype=np.int64)) if whole else float(values.sum(dtype=wide)),
+        values.mean(dtype=wide),
+        values.var(dtype=wide) * values.size,
+        values.min(),
+        values.max(),
     )
 
 
-def _histogram(values: Array, low: Any, high: Any) -> Array:
+class _Moments:
+    """Parts joined, in the order of the blocks.
+
+    They are joined by their means and deviations (Chan, Golub and LeVeque, 1979): sums of squares
+    of large values would lose the digits that matter.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self.count = self._not_finite = self._zeros = 0
+        self._total: Any = 0 if dtype.kind in "iu" else 0.0
+        self._mean: Any = 0
+        self._deviation: Any = 0
+        self.low: Any = None
+        self.high: Any = None
+
+    def add(self, part: _Part) -> None:
+        """Join what is known of the next block."""
+        self._not_finite += part.not_finite
+        if not part.size:
+            return
+        count, size = self.count, part.size
+        gap = part.mean - self._mean
+        self._deviation += part.deviation + gap * gap * count * size / (count + size)
+        self._mean += gap * size / (count + size)
+        self.count += size
+        self._zeros += part.zeros
+        self._total += part.total
+        self.low = part.low if self.low is None else min(self.low, part.low)
+        self.high = part.high if self.high is None else max(self.high, part.high)
+
+    def stats(self, shape: tuple[int, ...], histogram: Array) -> Stats:
+        """All of it together."""
+        return Stats(
+            tuple(shape),
+            self._dtype.name,
+            self.count,
+            self._not_finite,
+            self._zeros,
+            None if self.low is None else self.low.item(),
+            None if self.high is None else self.high.item(),
+            self._total,
+            float(self._mean) if self.count else None,
+            float(np.sqrt(self._deviation / self.count)) if self.count else None,
+            tuple(histogram.tolist()),
+        )
+
+
+def _histogram(low: Any, high: Any, slab: _Blocks) -> Array:
     """Counts in equal bins. Halves are taken first: the range of float64 itself has no width."""
     start, width = float(low) / 2, float(high) / 2 - float(low) / 2
-    halves = values.astype(np.float64) / 2
-    halves = halves[np.isfinite(halves)]
-    places = (halves - start) / width * BINS if width else np.zeros(halves.size)
-    return np.bincount(np.minimum(places.astype(np.intp), BINS - 1), minlength=BINS)
+    counts = np.zeros(BINS, np.int64)
+    for block in slab.blocks(block_nbytes=BLOCK_NBYTES):
+        halves = block.reshape(-1).astype(np.float64) / 2
+        halves = halves[np.isfinite(halves)]
+        places = (halves - start) / width * BINS if width else np.zeros(halves.size)
+        counts += np.bincount(np.minimum(places.astype(np.intp), BINS - 1), minlength=BINS)
+    return counts
 
 
 def duplicate_items(array: Any, *others: Any) -> int:

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..elements import Array, stored_pieces
 from ..errors import IdxError
+from ..gathering import read_items
 from ..header import Header
 from ..sink import atomic_file, errors_named
+from ..source import LocalFile
 from ..source.local import write_exactly
 
 __all__ = ["Ground", "laid_out"]
@@ -51,6 +53,16 @@ class Ground:
                 os.close(fd)
         return len(block)
 
+    def read(self, low: int, high: int) -> Array:
+        """The items from `low` to `high`, as they were written; a fresh native array."""
+        items = np.empty((high - low, *self.header.item_shape), self.header.dtype)
+        source = LocalFile(self.path, mapped=False)
+        try:
+            read_items(source, self.header, low, items)
+        finally:
+            source.close()
+        return items
+
 
 @contextlib.contextmanager
 def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
@@ -65,14 +77,19 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
     name = os.fsdecode(file)
     header = Header.of(np.dtype(dtype).name, tuple(shape))
     with errors_named(name), atomic_file(name) as path:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            if hasattr(os, "posix_fallocate") and header.file_nbytes:
-                os.posix_fallocate(fd, 0, header.file_nbytes)
-            write_exactly(fd, header.encode(), 0)
-        finally:
-            os.close(fd)
-        yield Ground(name, path, header)
+        yield lay(path, name, header)
+
+
+def lay(path: str, name: str, header: Header) -> Ground:
+    """Make a file of this header at once in its whole length; its items are zero as yet."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(fd, 0, header.file_nbytes)
+        write_exactly(fd, header.encode(), 0)
+    finally:
+        os.close(fd)
+    return Ground(name, path, header)
 
 
 def filled(ground: Ground, counts: Iterator[int]) -> None:

@@ -1,0 +1,247 @@
+"""Slabs: planned small, run in order anywhere, written by position, the same bytes as alone."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import idxfile
+from idxfile import Dataset, FormatError, IdxError, Processes, Slab
+from idxfile.items import Items
+from idxfile.slabs import choosing
+from idxfile.slabs.choosing import write_items
+from idxfile.slabs.filling import filled, laid_out
+from idxfile.slabs.planning import Plan
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with Processes(2) as executor:
+        yield executor
+
+
+def total(slab: Slab) -> tuple[int, int]:
+    return slab.first, int(slab.read().sum())
+
+
+def make(path, count=1000, dtype="int32"):
+    values = np.arange(count * 3, dtype=dtype).reshape(count, 3)
+    idxfile.write(path, values)
+    return values
+
+
+# Planning
+
+
+@given(count=st.integers(0, 50), nbytes=st.integers(1, 100), align=st.integers(1, 7))
+def test_slabs_cover_every_item_once(count, nbytes, align):
+    data = idxfile.encode(np.arange(count, dtype="uint8"))
+    plan = idxfile.plan(idxfile.open(data), slab_nbytes=nbytes, align=align)
+    assert [n for slab in plan for n in range(slab.first, slab.first + len(slab))] == list(
+        range(count)
+    )
+    assert all(slab.start % align == 0 and len(slab) <= max(nbytes, align) for slab in plan)
+    assert plan[:] == list(plan)
+    assert plan.items == count
+    with pytest.raises(IndexError):
+        plan[len(plan)]
+
+
+def test_a_slab_travels_in_under_a_kilobyte(tmp_path):
+    values = make(tmp_path / ("long name " * 10 + ".idx"))
+    with idxfile.open(tmp_path / ("long name " * 10 + ".idx")) as x:
+        slab = idxfile.plan(x, slab_nbytes=1200)[3]
+        data = pickle.dumps(slab)
+    assert len(data) < 1000
+    again = pickle.loads(data)
+    assert np.array_equal(again.read(), values[300:400])
+    assert np.array_equal(np.concatenate([*again.blocks(block_nbytes=100)]), values[300:400])
+
+
+def test_a_plan_is_as_small_as_its_shards():
+    """100 TB in 2,000 shards: a million and a half slabs, none made before its time."""
+    per_shard = 50_000_000_000 // 784
+    plan = Plan([(f"x-{n:05}-of-02000.idx", per_shard) for n in range(2000)], (1 << 26) // 784)
+    assert len(plan) == 2000 * -(-per_shard // ((1 << 26) // 784))
+    last = plan[-1]
+    assert (last.file, last.stop) == ("x-01999-of-02000.idx", per_shard)
+    assert last.first + len(last) == plan.items == 2000 * per_shard
+    assert len(pickle.dumps(plan)) < 2000 * 50
+
+
+def test_a_shard_that_changed_is_told(tmp_path):
+    make(tmp_path / "a.idx", 10)
+    slab = Plan([(str(tmp_path / "a.idx"), 12)], 5)[2]
+    with pytest.raises(FormatError, match=r"a\.idx: 10 items found, 12 when the work was planned"):
+        slab.read()
+
+
+def test_what_must_be_inflated_whole_is_one_slab(tmp_path):
+    values = make(tmp_path / "x.idx.gz")
+    with idxfile.open(tmp_path / "x.idx.gz") as x:
+        plan = idxfile.plan(x, slab_nbytes=100)
+        assert len(plan) == (1 if not x.random_access else 120)
+        assert np.array_equal(np.concatenate([slab.read() for slab in plan]), values)
+
+
+# Running
+
+
+@pytest.mark.parametrize("kind", ["here", "threads", "processes"])
+def test_results_come_in_order(tmp_path, kind, processes):
+    values = make(tmp_path / "x.idx")
+    with idxfile.open(tmp_path / "x.idx") as x, ThreadPoolExecutor(3) as threads:
+        executor = {"here": None, "threads": threads, "processes": processes}[kind]
+        got = list(idxfile.run(total, idxfile.plan(x, slab_nbytes=600), executor=executor, ahead=3))
+    assert got == [(n, int(values[n : n + 50].sum())) for n in range(0, 1000, 50)]
+
+
+def fail_at(first: int, slab: Slab) -> int:
+    if slab.first == first:
+        raise ValueError(f"at {first}")
+    return slab.first
+
+
+def test_an_error_comes_at_its_place(tmp_path, processes):
+    make(tmp_path / "x.idx")
+    with idxfile.open(tmp_path / "x.idx") as x:
+        results = idxfile.run(
+            partial(fail_at, 100), idxfile.plan(x, slab_nbytes=600), executor=processes
+        )
+        assert [next(results), next(results)] == [0, 50]
+        with pytest.raises(ValueError, match="at 100"):
+            next(results)
+
+
+def test_no_more_than_a_few_slabs_are_handed_out():
+    given = []
+    with ThreadPoolExecutor(1) as executor:
+        results = idxfile.run(str, map(given.append, range(100)), executor=executor, ahead=5)
+        next(results)
+        assert len(given) == 6
+        results.close()
+    assert len(given) == 6
+
+
+def lose_a_worker(mark: str, slab: Slab) -> tuple[int, int]:
+    """The first who comes by dies in the middle of it."""
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return total(slab)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return total(slab)
+
+
+def test_a_lost_worker_is_replaced(tmp_path):
+    values = make(tmp_path / "x.idx")
+    with idxfile.open(tmp_path / "x.idx") as x, Processes(2) as executor:
+        work = partial(lose_a_worker, str(tmp_path / "mark"))
+        got = list(idxfile.run(work, idxfile.plan(x, slab_nbytes=600), executor=executor))
+    assert sum(part for _, part in got) == values.sum()
+    assert len(got) == 20
+
+
+def die(slab: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_work_that_kills_every_worker_ends():
+    with Processes(1) as executor, pytest.raises(Exception, match="terminated abruptly"):
+        list(idxfile.run(die, [1], executor=executor))
+
+
+# Writing by position
+
+
+def test_a_ground_is_filled_from_anywhere_in_any_order(tmp_path):
+    values = np.arange(60, dtype="float64").reshape(20, 3)
+    path = tmp_path / "x.idx"
+    with laid_out(path, "float64", values.shape) as ground:
+        assert not path.exists()
+        ground = pickle.loads(pickle.dumps(ground))
+        for first in (10, 0, 15, 5, 10):
+            ground.write(first, values[first : first + 5])
+    assert path.read_bytes() == idxfile.encode(values)
+
+
+def test_what_is_not_filled_leaves_nothing(tmp_path):
+    path = tmp_path / "x.idx"
+    path.write_bytes(b"before")
+    with (
+        pytest.raises(IdxError, match=r"x\.idx: 5 of 20 items were written"),
+        laid_out(path, "uint8", (20,)) as ground,
+    ):
+        filled(ground, iter([ground.write(0, np.zeros(5, "uint8"))]))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.idx"]
+    assert path.read_bytes() == b"before"
+
+
+# Chosen items
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_chosen_items_are_the_same_bytes_however_they_are_written(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("chosen")
+    counts = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=3))
+    dtype = data.draw(st.sampled_from(["uint8", "int16", "float32"]))
+    parts = [
+        np.arange(1000 * n, 1000 * n + 2 * count).reshape(count, 2).astype(dtype)
+        for n, count in enumerate(counts)
+    ]
+    for number, part in enumerate(parts):
+        idxfile.write(folder / f"{number}.idx", part)
+    arrays = [idxfile.open(folder / f"{number}.idx") for number in range(len(parts))]
+    whole = np.concatenate(parts)
+    index = data.draw(
+        st.lists(st.integers(0, len(whole) - 1), max_size=80) if len(whole) else st.just([])
+    )
+    bucket = data.draw(st.integers(1, 100))
+    memory = data.draw(st.sampled_from([0, None]))
+    before = choosing._BUCKET_NBYTES
+    choosing._BUCKET_NBYTES = bucket
+    try:
+        items = Items(arrays, np.array(index, np.intp))
+        write_items(items, str(folder / "out"), slab_nbytes=bucket, memory_nbytes=memory)
+    finally:
+        choosing._BUCKET_NBYTES = before
+    assert (folder / "out").read_bytes() == idxfile.encode(whole[index])
+    assert sorted(os.listdir(folder)) == sorted([*(f"{n}.idx" for n in range(len(parts))), "out"])
+
+
+def test_a_shuffle_is_the_same_on_processes(tmp_path, processes, monkeypatch):
+    values = make(tmp_path / "x.idx", 5000, "uint8")
+    labels = np.arange(5000) % 10
+    with idxfile.open(tmp_path / "x.idx") as x:
+        ds = Dataset(x, labels).shuffle(3)
+        alone = ds.save(tmp_path / "alone")
+        spread = ds.save(tmp_path / "spread", executor=processes)
+        monkeypatch.setattr(choosing, "_BUCKET_NBYTES", 1000)
+        write_items(
+            ds.images,
+            str(tmp_path / "twice"),
+            executor=processes,
+            slab_nbytes=2000,
+            memory_nbytes=0,
+        )
+    for a, b in zip(alone, spread, strict=True):
+        assert Path(a).read_bytes() == Path(b).read_bytes()
+    assert (tmp_path / "twice").read_bytes() == Path(alone[0]).read_bytes()
+    assert np.array_equal(idxfile.read(alone[0]), values[ds.images.index])
+
+
+def test_an_executor_writes_no_compressed_file(tmp_path, processes):
+    ds = Dataset(np.zeros((2, 2), "uint8"), np.zeros(2, "uint8"))
+    with pytest.raises(ValueError, match="raw files"):
+        ds.save(tmp_path, codec="gz", executor=processes)
+    assert os.listdir(tmp_path) == []
