@@ -49,11 +49,20 @@ def _read(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
+def _bundle() -> str:
+    """All modules as one: names at their top level are unique, so that they just stand in a row.
+
+    One request in place of fourteen halves the time to the first picture.
+    """
+    texts = (_read(name).decode() for name in MODULES)
+    return "".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
+
+
 FILES: dict[str, tuple[str, bytes]] = {
     "/": ("text/html; charset=utf-8", _read("index.html")),
     "/page.css": ("text/css; charset=utf-8", _read("page.css")),
     "/icon.svg": ("image/svg+xml", _read("icon.svg")),
-    **{f"/{name}": ("text/javascript; charset=utf-8", _read(name)) for name in MODULES},
+    "/page.js": ("text/javascript; charset=utf-8", _bundle().encode()),
 }
 """Path → kind and content. All that is ever given out of the disk without a token."""
 
@@ -123,25 +132,19 @@ def export_page(exhibit: Exhibit, items: Array) -> bytes:
         ),
         ('<link rel="stylesheet" href="page.css" />', f"<style>{style}</style>"),
         (
-            '<script type="module" src="main.js"></script>',
+            '<script type="module" src="page.js"></script>',
             f'<script type="application/json" id="data">{data}</script>\n'
             f'    <script type="module">{script}</script>',
         ),
     ):
         assert page.count(old) == 1, old
         page = page.replace(old, new)
-    page = re.sub(r' *<link rel="(?:icon|modulepreload)"[^>]*>\n', "", page)
+    page = re.sub(r' *<link rel="icon"[^>]*>\n', "", page)
     return page.encode()
 
 
 def _whole(items: Array, exhibit: Exhibit) -> bool:
     return len(items) == len(exhibit) and bool((items == np.arange(len(items))).all())
-
-
-def _bundle() -> str:
-    """All modules as one: names at their top level are unique, so that they only stand in a row."""
-    texts = (_read(name).decode() for name in MODULES)
-    return "".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
 
 
 def _digest(text: str) -> str:

@@ -9,11 +9,9 @@ export class Chosen {
     this.count = 0;
   }
 
-  reset(count) {
+  fit(count) {
     this.marks = new Uint8Array(count);
     this.count = 0;
-    this.build();
-    this.changed();
   }
 
   has(item) {

@@ -1,7 +1,7 @@
 // The classes: a button each, with its share, its mean item and its name.
 
 import { byId, make } from "./elements.js";
-import { classColour, paintCanvas, toneOf } from "./paint.js";
+import { paintCanvas, toneOf } from "./paint.js";
 
 export class Classes {
   constructor(app) {
@@ -34,7 +34,6 @@ export class Classes {
     const mean = make("canvas", { className: "mean", width: 1, height: 1, "aria-hidden": "true" });
     const number = make("span", { className: "count" });
     const bar = make("i", { className: "bar" });
-    bar.style.background = classColour(label);
     const button = make("button", { type: "button", title: "Click: only this class; Shift or Ctrl: add it" },
       mean, make("span", { className: "class-name" }, this.app.className(label)), number,
       make("span", { className: "track", "aria-hidden": "true" }, bar));

@@ -46,7 +46,7 @@ export class ComparePanel {
         title: `label ${names[0]}, there ${names[1]}: ${found.toLocaleString("en")}`,
         onclick: () => app.showWhere(`label == ${labels[row]} and other == ${labels[column]}`),
       }, short(found));
-      if (row !== column) button.style.setProperty("--part", `${Math.round(12 + (70 * found) / most)}%`);
+      if (row !== column) button.style.setProperty("--part", `${Math.round(5 + 65 * Math.sqrt(found / most))}%`);
       place.append(button);
       return place;
     };

@@ -66,7 +66,7 @@ export class Grid {
     const wide = this.aspect > 1 ? tile / this.aspect : tile;
     this.wide = Math.max(2, Math.round(wide));
     this.high = Math.max(2, Math.round(wide * (this.aspect ?? 1)));
-    this.caption = this.tile >= 34 && this.look.hasCaptions() ? 15 : 0;
+    this.caption = this.tile >= 34 && this.look.hasCaptions() ? 16 : 0;
     this.stepX = this.wide + gap;
     this.stepY = this.high + gap + this.caption;
     this.columns = Math.max(1, Math.floor((this.width - 2 * this.pad + gap) / this.stepX));
@@ -288,7 +288,7 @@ export class Grid {
     context.imageSmoothingEnabled = wide * ratio < layout.width;
     context.imageSmoothingQuality = "medium";
     let number = -1, block = null, complete = true;
-    const numbers = layout.kind === "picture" && layout.step === 1 && wide / layout.width >= 26;
+    const numbers = layout.kind === "picture" && layout.step === 1 && wide / layout.width >= 20;
     for (let position = first; position <= last; position++) {
       const of = Math.floor(position / blocks.size);
       if (of !== number) {
@@ -346,7 +346,7 @@ export class Grid {
     const side = this.wide / width, { low, scale } = toneOf(this.look.window(), false);
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.font = `${Math.min(13, side * 0.4)}px ui-monospace, monospace`;
+    context.font = `${Math.min(13, side * 0.42)}px ui-monospace, monospace`;
     for (let row = 0, n = 0; row < height; row++) {
       const middle = y + (row + 0.5) * side;
       if (middle < 0 || middle > this.height) {
@@ -381,7 +381,7 @@ export class Grid {
         context.fillStyle = mark ? palette.warn : palette.ink;
         context.globalAlpha = mark ? 1 : 0.72;
         context.fillText(text.length > shown ? `${text.slice(0, Math.max(1, shown - 1))}…` : text,
-          x + wide / 2, y + high + 2);
+          x + wide / 2, y + high + 4);
         context.globalAlpha = 1;
       }
       if (mark) {

@@ -80,13 +80,9 @@ class App {
     this.window_ = this.state.low !== undefined ? [this.state.low, this.state.high] : facts.window;
     this.fileWindow = facts.window;
     facts.window = this.window_;
-    this.title();
-    this.chosen.reset(facts.count);
-    this.numbers.show();
-    this.fillForm();
-    this.openPanel(facts.count || this.state.panel ? this.state.panel ?? "item" : "numbers", false);
-    this.nothing();
+    this.chosen.fit(facts.count);
     if (!facts.dtype) {
+      this.furnish();
       grid.show(new Blocks(source, this.layout, "uint8", 1, this.tone(), () => {}), this.layout, null, 0);
       this.notice(facts.problems[0]?.message ?? "There is nothing to show.", facts.problems[0]?.hint);
       return;
@@ -97,16 +93,36 @@ class App {
     this.blocks?.clear();
     this.blocks = new Blocks(source, this.layout, facts.dtype, itemBytes, this.tone(), () => grid.redraw());
     grid.tile = this.state.tile ?? this.usualTile();
-    this.zoomed(grid.tile, false);
+    if (isNatural(this.state)) { // the first picture is asked for before all else
+      this.blocks.reorder(null, facts.count);
+      grid.show(this.blocks, this.layout, null, facts.count);
+      if (this.state.item !== undefined) grid.reveal(this.state.item, true);
+      grid.draw();
+      await new Promise((done) => setTimeout(done));
+    }
+    this.furnish();
     const labels = facts.labelled ? source.labels() : null;
-    grid.cursor = 0;
-    await this.applyOrder(false);
+    if (isNatural(this.state)) this.order = null;
+    else await this.applyOrder(false);
     if (labels) this.gotLabels(await labels);
     if (this.state.rival !== undefined) await this.compareWith(this.state.rival, false);
     if (facts.journal) this.journalled(facts.journal);
     if (this.state.item !== undefined) this.goTo(this.state.item);
     else this.moved();
     this.openPanel(this.state.panel ?? "item", false);
+  }
+
+  // All that stands around the items.
+  furnish() {
+    const { facts } = this;
+    this.title();
+    this.chosen.build();
+    this.chosen.changed();
+    this.numbers.show();
+    this.fillForm();
+    this.openPanel(facts.count || this.state.panel ? this.state.panel ?? "item" : "numbers", false);
+    this.nothing();
+    this.zoomed(this.grid.tile, false);
   }
 
   usualTile() {

@@ -21,7 +21,7 @@ export class NumbersPanel {
       ["Name", facts.name],
       ["Format", facts.dialect && (facts.dialect === "idx" ? "IDX" : "Lush / EBLearn matrix")],
       ["Type", facts.dtype],
-      ["Shape", facts.declared && (facts.declared.join(" × ") || "scalar")],
+      ["Shape", facts.declared && (facts.declared.map((n) => n.toLocaleString("en")).join(" × ") || "scalar")],
       ["Items", facts.declared?.length && facts.count !== facts.declared[0]
         ? `${facts.count.toLocaleString("en")} of ${facts.declared[0].toLocaleString("en")} are whole`
         : facts.count.toLocaleString("en")],

@@ -53,6 +53,15 @@ function grey(shade) {
 
 function paintPicture(pixels, at, stride, values, base, layout, tone) {
   const { width, height, offsets, channels } = layout;
+  if (channels === 1 && values instanceof Uint8Array) {
+    const shades = (tone.shades ??= Uint32Array.from({ length: 256 }, (_, value) => grey(level(value, tone))));
+    for (let y = 0, n = 0; y < height; y++) {
+      for (let x = 0, to = at + y * stride; x < width; x++, n++, to++) {
+        if (offsets[n] >= 0) pixels[to] = shades[values[base + offsets[n]]];
+      }
+    }
+    return;
+  }
   for (let y = 0, n = 0; y < height; y++) {
     let to = at + y * stride;
     for (let x = 0; x < width; x++, n++, to++) {
