@@ -119,7 +119,7 @@ def _size(shape: tuple[int, ...], scale: int, longest: int) -> tuple[int, int]:
     """Rows and columns of a picture on the sheet."""
     high, wide = (side * scale for side in shape[:2])
     if (most := max(high, wide)) > longest:
-        high, wide = (max(bool(side), round(side * longest / most)) for side in (high, wide))
+        high, wide = (max(min(side, 1), round(side * longest / most)) for side in (high, wide))
     return high, wide
 
 
