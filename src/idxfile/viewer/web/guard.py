@@ -72,7 +72,7 @@ class Guard:
         headers = {name.lower(): value for name, value in scope["headers"]}
         try:
             self._judge(scope["method"], scope["path"], scope["headers"], headers)
-            receive = _limited(receive, headers.get(b"content-length"))
+            receive = await _whole_body(receive, headers.get(b"content-length"))
             await self._app(scope, receive, _with_headers(send))
         except RefusedError as refused:
             body = str(refused).encode()
@@ -128,21 +128,25 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _limited(receive: Receive, length: bytes | None) -> Receive:
-    """The body, refused where it is longer than any that the page sends."""
+async def _whole_body(receive: Receive, length: bytes | None) -> Receive:
+    """The body, read before anything is done with it; refused where the page sends none so long."""
     if length is not None and (not length.isdigit() or int(length) > MOST_BODY_NBYTES):
         raise RefusedError(413, "this is too much")
-    received = 0
-
-    async def some() -> Message:
-        nonlocal received
+    body, more = bytearray(), True
+    while more:
         message = await receive()
-        received += len(message.get("body", b""))
-        if received > MOST_BODY_NBYTES:
+        if message["type"] != "http.request":
+            raise RefusedError(400, "the body ended too soon")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > MOST_BODY_NBYTES:
             raise RefusedError(413, "this is too much")
-        return message
+    parts: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
-    return some
+    async def again() -> Message:
+        return parts.pop() if parts else await receive()
+
+    return again
 
 
 def _with_headers(send: Send) -> Send:

@@ -22,6 +22,10 @@ from ...names import JOURNAL_SUFFIX
 
 __all__ = ["Change", "Journal"]
 
+# A link in the journal's place would lead what is written to another file.
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -97,7 +101,7 @@ class Journal:
             if self.path is None:
                 yield self._stamp()
                 return
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            fd = os.open(self.path, _APPENDING, 0o666)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 self._catch_up(final=True)
@@ -129,7 +133,7 @@ class Journal:
         if self.path is None:
             return
         try:
-            with open(self.path, "rb") as file:
+            with open(os.open(self.path, _READING), "rb") as file:
                 file.seek(0, os.SEEK_END)
                 if file.tell() < self._read_to:  # somebody cleared it away
                     self._changes, self._read_to, self.passed_over = [], 0, 0
