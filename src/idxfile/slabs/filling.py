@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from ..codecs import codec_of_name
 from ..elements import Array, stored_pieces
-from ..errors import IdxError
+from ..errors import IdxError, UnsupportedError
 from ..gathering import read_items
 from ..header import Header
 from ..sink import atomic_file, errors_named
 from ..source import LocalFile
 from ..source.local import write_exactly
+from ..source.places import is_url, local_path
 
 __all__ = ["Ground", "laid_out"]
 
@@ -71,10 +73,19 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
     Its room on the disk is taken at once. After an exception nothing of it is left.
 
     Raises:
-        UnsupportedError: for a type or a shape that IDX has not.
+        UnsupportedError: for a type or a shape that IDX has not, and for a name that promises a
+            compressed or a remote file, which are written from front to back alone.
         OSError: as the system gives it, a full disk at the beginning.
     """
-    name = os.fsdecode(file)
+    name = local_path(os.fsdecode(file))
+    codec = codec_of_name(name)
+    if codec is not None or is_url(name):
+        kind = f"a {codec.name} file" if codec is not None else "a remote object"
+        raise UnsupportedError(
+            f"{kind} cannot be written by many at once",
+            file=name,
+            hint="write a raw file on a disk that all share, and convert it",
+        )
     header = Header.of(np.dtype(dtype).name, tuple(shape))
     with errors_named(name), atomic_file(name) as path:
         yield lay(path, name, header)
