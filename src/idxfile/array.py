@@ -6,6 +6,7 @@ is opened, judged and turned into values, and half of the lines are what users r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import warnings
@@ -25,6 +26,7 @@ from .selection import Items, in_bounds, select
 from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix
 from .source.local import reserve
 from .source.places import is_url
+from .source.seeking import UnfitError
 
 __all__ = ["IdxArray", "open", "read"]
 
@@ -83,6 +85,9 @@ class IdxArray:
         self._judged = source.size is not None
         self._stored: Array | None = None
         self._direct: Array | None = None
+        self._ranges: Any = None
+        """The content by ranges, of a compressed file that is made of blocks."""
+        self._ranges_sought = False
         self.dtype: np.dtype[Any] = header.dtype
         """The element type, in native byte order."""
         if isinstance(source, Spool):
@@ -130,7 +135,12 @@ class IdxArray:
     @property
     def random_access(self) -> bool:
         """Whether any item is read without those before it: not of what must be inflated whole."""
-        return not isinstance(self._source, Spool)
+        return not isinstance(self._source, Spool) or self._blocks_of(self._source) is not None
+
+    @property
+    def portable(self) -> bool:
+        """Whether it can be sent to another process: not what was opened from a file object."""
+        return self._recipe is not None
 
     @property
     def shards(self) -> tuple[tuple[str, int], ...]:
@@ -281,12 +291,10 @@ class IdxArray:
         page through its map.
         """
         stored = self._whole()
-        if stored is not None and (self._mode == "c" or not isinstance(self._source, LocalFile)):
+        if stored is None or (self._mode != "c" and isinstance(self._source, LocalFile)):
+            self._fill(start, out)
+        else:
             out[...] = stored[start : start + len(out)]
-            return
-        header = self._header
-        offset = header.data_offset + start * header.item_nbytes
-        read_elements(self._source, offset, out, header.stored_dtype)
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, in blocks of constant memory.
@@ -324,7 +332,7 @@ class IdxArray:
         Raises:
             ValueError: where there is no map: `mmap=False`, file objects, after `close`.
         """
-        stored = self._whole()
+        stored = self._whole(inflate=True)
         if stored is None:
             raise ValueError(f"{self.name} is not mapped: it has no raw view; use x[...]")
         return stored
@@ -428,13 +436,18 @@ class IdxArray:
         if self._closed:
             raise ValueError(f"{self.name} is closed")
 
-    def _whole(self) -> Array | None:
-        """All elements as they lie, where they are in memory or mapped; read them if need be."""
+    def _whole(self, *, inflate: bool = False) -> Array | None:
+        """All elements as they lie, where they are in memory or mapped; read them if need be.
+
+        Of a file in blocks they are not, unless they must, or as much was inflated as there is.
+        """
         if self._stored is None:
             self._check_open()
             if error := no_array_error(self._header, self.name):
                 raise error
             if isinstance(self._source, Spool):
+                if not inflate and self._mode != "c" and self._in_blocks():
+                    return None
                 with self._lock:
                     if self._stored is None:
                         self._source.load()
@@ -442,6 +455,22 @@ class IdxArray:
                             judge_spooled(self._source, self._header, self._problems)
                         self._attach()
         return self._stored
+
+    def _in_blocks(self) -> bool:
+        """Whether items are had by inflating the blocks around them, and that still pays."""
+        source = self._source
+        assert isinstance(source, Spool)  # nothing else is asked
+        ranges = self._blocks_of(source) if source.size is None else None
+        if ranges is None or self._stored is not None:
+            return False
+        return not source.fits_memory or ranges.inflated_nbytes < self._header.file_nbytes
+
+    def _blocks_of(self, source: Spool) -> Any:
+        with self._lock:
+            if not self._ranges_sought:
+                self._ranges_sought = True
+                self._ranges = source.by_blocks()
+        return self._ranges
 
     def _attach(self) -> None:
         """Lay an array over the bytes of the source, if one can be laid."""
@@ -474,12 +503,34 @@ class IdxArray:
         if stored is not None:
             target[...] = stored[start:stop]
         else:
-            read_items(self._source, self._header, start, target)
+            self._fill(start, target)
         return target
 
+    def _fill(self, start: int, target: Array) -> None:
+        """Fill a native array with the items from `start` on, by position."""
+        if self._ranges is None:
+            read_items(self._source, self._header, start, target)
+            return
+        try:
+            read_items(self._ranges, self._header, start, target)
+        except UnfitError:  # what is wrong is told by whoever inflates it all
+            target[...] = self._inflated()[start : start + len(target)]
+
     def _gather(self, items: Items) -> Array:
-        """A fresh native array of ascending items, read by position."""
-        return gather(self._source, self._header, items, self._block_items())
+        """A fresh native array of ascending items, by position."""
+        if self._ranges is None:
+            return gather(self._source, self._header, items, self._block_items())
+        assert isinstance(self._source, Spool)  # nothing else is in blocks
+        if 2 * len(items) < len(self) or not self._source.fits_memory:
+            with contextlib.suppress(UnfitError):
+                return gather(self._ranges, self._header, items, self._block_items())
+        picked = slice(items.start, items.stop, items.step) if isinstance(items, range) else items
+        return self._inflated()[picked].astype(self.dtype)
+
+    def _inflated(self) -> Array:
+        stored = self._whole(inflate=True)
+        assert stored is not None  # inflated, it is in memory or mapped
+        return stored
 
     def _scatter(self, items: Items, block: Array) -> None:
         """Write a block of items back to their places in the file."""

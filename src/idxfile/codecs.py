@@ -113,6 +113,16 @@ def _deflate_decoder() -> Decoder:
     return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)  # type: ignore[no-any-return]
 
 
+def inflated(data: Any, nbytes: int) -> bytes | None:
+    """The content of a whole DEFLATE stream; None where it is damaged, or longer than that."""
+    decoder = _deflate_decoder()
+    try:
+        content = decoder.decompress(data, nbytes + 1)
+    except _decoding_errors():
+        return None
+    return content if decoder.eof and not decoder.unused_data else None
+
+
 class ChecksumMismatch(Exception):  # noqa: N818
     """A member whose stored check is not the computed one: both, and where it stands.
 
@@ -283,6 +293,17 @@ def _zstd_encoder() -> Encoder:
 
 def _zstd_decoder() -> Decoder:
     return _zstd().ZstdDecompressor()  # type: ignore[no-any-return]
+
+
+def decompressed_zstd(data: Any, nbytes: int) -> bytes | None:
+    """The content of a whole frame, if it is just so long; None where it is not, or damaged."""
+    decoder = _zstd_decoder()
+    try:
+        content = decoder.decompress(data, nbytes + 1)
+    except _decoding_errors():
+        return None
+    right = decoder.eof and not decoder.unused_data and len(content) == nbytes
+    return content if right else None
 
 
 _ZSTD_SKIPPABLE = tuple(bytes((n, 0x2A, 0x4D, 0x18)) for n in range(0x50, 0x60))

@@ -18,6 +18,7 @@ from ..codecs import Inflater, codec_of_content
 from ..errors import FormatError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
+from .blocked import BlockedInflater, member_nbytes
 from .local import LocalFile
 from .memory import Memory
 from .places import is_url, local_path
@@ -99,7 +100,8 @@ def open_source(
                     file=source.name,
                     hint="this is no data file that anybody meant to publish",
                 )
-            source = Spool.of_inflater(Inflater(codec, InOrder(source).read), source, spool_nbytes)
+            kind = BlockedInflater if member_nbytes(source.read_at(0, 18)) else Inflater
+            source = Spool.of_inflater(kind(codec, InOrder(source).read), source, spool_nbytes)
     except BaseException:
         source.close()
         raise

@@ -162,6 +162,11 @@ class Spool:
         return self._size
 
     @property
+    def fits_memory(self) -> bool:
+        """Whether all of it would be kept in memory."""
+        return self._limit is not None and self._limit < self._spool_nbytes
+
+    @property
     def limit(self) -> int | None:
         """The bytes that the header promises; set by whoever has read it."""
         return self._limit
@@ -177,6 +182,20 @@ class Spool:
         """All bytes (one beyond the limit at most), read now if they were not."""
         self.load()
         return self._memory
+
+    def by_blocks(self) -> Any:
+        """The content as a source of which only the blocks asked for are inflated, or None.
+
+        There is one where the file is made of blocks, and `limit` is known.
+        """
+        if self._limit is None or len(self.codecs) != 1 or self._outer is None:
+            return None
+        from .seeking import BlockedContent, blocks_of
+
+        blocks = blocks_of(self._outer, self.codecs[0], self._limit)
+        if blocks is None:
+            return None
+        return BlockedContent(self._outer, self.codecs, blocks, self._limit)
 
     def in_order(self) -> Spool:
         """All bytes from the first on, for one reader that takes them in order: it is used up."""
