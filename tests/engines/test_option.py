@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import BrokenExecutor, Executor
 from typing import Any
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 
 from idxfile.cli import tell
 from idxfile.cli.engines import ENGINES, engine_option, started
+from idxfile.errors import MissingExtraError
 
 
 @click.command()
@@ -52,6 +54,18 @@ def test_a_number_of_workers_is_one(words: str) -> None:
     answer = asked("--engine", words)
     assert answer.exit_code == 2
     assert "is no number of workers" in answer.output
+
+
+@pytest.mark.parametrize("name", ["dask"])
+def test_an_engine_that_is_not_installed_names_its_extra(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"idxfile.adapters.{name}", raising=False)
+    with pytest.raises(MissingExtraError) as caught, started(name):
+        pass
+    assert caught.value.hint == f"pip install 'idxfile[{name}]'"
+    assert str(caught.value).startswith(f"--engine {name}: ")
 
 
 def test_what_is_queued_is_cancelled_when_the_block_is_left() -> None:
