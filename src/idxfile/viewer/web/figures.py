@@ -115,10 +115,12 @@ class Figures:
         if self._stopping:
             raise Stopped
 
-    def _blocks(self, share: float) -> Iterator[tuple[slice, Array]]:
+    def _blocks(
+        self, share: float, block_nbytes: int = _BLOCK_NBYTES
+    ) -> Iterator[tuple[slice, Array]]:
         """All items in blocks; this pass is so much of the whole work."""
         items = self._exhibit.items
-        step = max(1, _BLOCK_NBYTES // max(1, items.item_nbytes))
+        step = max(1, block_nbytes // max(1, items.item_nbytes))
         start_done = self.done
         for start in range(0, len(items), step):
             self._go_on()
@@ -180,8 +182,8 @@ class _Watched:
         items = figures._exhibit.items
         self.shape, self.dtype = items.shape, items.dtype
 
-    def blocks(self) -> Iterator[Array]:
-        for _, block in self._figures._blocks(0.1):
+    def blocks(self, *, block_nbytes: int) -> Iterator[Array]:
+        for _, block in self._figures._blocks(0.1, block_nbytes):
             yield block
 
 
