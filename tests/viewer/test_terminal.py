@@ -152,7 +152,7 @@ def test_the_height_limits_only_what_was_not_asked_for():
     text = show(images, width=80, height=50, graphics="unicode")
     assert len(text.split("\n")) <= 50
     assert text.endswith("\n\n94 more")
-    assert show(images, height=1, graphics="unicode").endswith("\n\n98 more")
+    assert show(images, height=1, graphics="unicode").endswith("\n\n96 more")
     assert len(show(images, items=range(100), width=80, graphics="unicode").split("\n")) == 799
     assert "more" not in show(images, items=slice(None), graphics="unicode")
     assert "more" not in show(images[:6], graphics="unicode")

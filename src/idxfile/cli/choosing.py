@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import click
@@ -11,6 +11,7 @@ import numpy as np
 from ..batching import generator
 from ..errors import PairError
 from ..report.facts import counted
+from ..sheets.tiles import key_of
 from .selection import class_words
 
 __all__ = ["different", "items_of", "of_labels", "some"]
@@ -34,7 +35,7 @@ def items_of(words: Sequence[str], count: int) -> Numbers:
     picked = [_picked(word, everything) for word in words]
     if len(picked) <= 1:
         return picked[0] if picked else everything
-    return cast(Numbers, np.concatenate([np.asarray(part, np.intp) for part in picked]))
+    return cast(Numbers, np.concatenate([_array(part) for part in picked]))
 
 
 def _picked(word: str, everything: range) -> range:
@@ -100,13 +101,14 @@ def _classes(labels: Any, part: Any) -> Any:
 def _kept(items: Numbers, test: Callable[[Any], Any]) -> Numbers:
     """The items that pass a test, which is given keys of many items at once."""
     found = [np.empty(0, np.intp)]
-    for part in _parts(items):
-        numbers = np.asarray(part, np.intp)
-        forward = isinstance(part, range) and part.step > 0
-        key = slice(part[0], part[-1] + 1, part.step) if forward else numbers
-        found.append(numbers[test(key)])
+    for start in range(0, len(items), _AT_ONCE):
+        part = items[start : start + _AT_ONCE]
+        found.append(_array(part)[test(key_of(part))])
     return cast(Numbers, np.concatenate(found))
 
 
-def _parts(items: Numbers) -> Iterator[Any]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
+def _array(items: Any) -> Any:
+    """Item numbers as an array; a range by itself is taken number by number."""
+    if isinstance(items, range):
+        return np.arange(items.start, items.stop, items.step, dtype=np.intp)
+    return np.asarray(items, np.intp)

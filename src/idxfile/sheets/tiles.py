@@ -7,6 +7,7 @@ are read one by one as they are asked for, so that of a large file only what is 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +21,12 @@ from ..errors import PairError, printable
 from ..selection import in_bounds
 from .pixels import BYTES, Window
 
-__all__ = ["CAPTION", "Classes", "Shelf", "Tile", "text"]
+__all__ = ["CAPTION", "Classes", "Shelf", "Tile", "key_of", "text"]
 
 CAPTION = 24
 """A caption makes its tile wider up to so many characters; what is longer may be cut."""
+
+_HUGE_NBYTES = 1 << 26
 
 Classes = Sequence[str] | Mapping[int, str]
 """The names of the classes by their labels."""
@@ -66,7 +69,7 @@ class Shelf:
         classes: Classes | None,
         against: Any = None,
     ) -> None:
-        self._images = images if hasattr(images, "shape") else np.asarray(images)
+        self._images: Any = images if hasattr(images, "shape") else np.asarray(images)
         self._labels = labels
         self._against = against
         self._classes = classes if isinstance(classes, Mapping) else dict(enumerate(classes or ()))
@@ -77,6 +80,7 @@ class Shelf:
         """The numbers of the items that are drawn."""
         self.dtype = np.dtype(getattr(self._images, "dtype", np.float64))
         """The type of the items."""
+        self._item_nbytes = math.prod(shape[1:]) * self.dtype.itemsize
         self.tile_shape = shape[1:]
         """The shape of every tile."""
         self.slices_shape: tuple[int, ...] = ()
@@ -121,11 +125,19 @@ class Shelf:
 
     def __iter__(self) -> Iterator[Tile]:
         for item in self.items:
-            values = np.asarray(self._images[item])
+            values = self._values(item)
             label = self.label(item)
             for index in np.ndindex(self.slices_shape):
                 part = f"[{','.join(map(str, index))}]" if index else ""
                 yield Tile(f"{item}{part}", label, values[index].reshape(self.tile_shape))
+
+    def _values(self, item: int) -> Array:
+        """The values of an item; a huge one as it lies in its file, whatever its byte order."""
+        if self._item_nbytes > _HUGE_NBYTES:
+            with contextlib.suppress(AttributeError, ValueError):  # not every array has it
+                stored: Array = self._images.raw[item]
+                return stored
+        return np.asarray(self._images[item])
 
     def stacks(self, count: int) -> Iterator[Tile]:
         """Vectors as the rows of matrices, `count` of them in each."""
@@ -138,11 +150,7 @@ class Shelf:
     def blocks(self, count: int) -> Iterator[Array]:
         """The values of the chosen items, `count` items at once."""
         for start in range(0, len(self.items), count):
-            part = self.items[start : start + count]
-            key: Any = np.asarray(part)
-            if isinstance(part, range) and part.step > 0:
-                key = slice(part[0], part[-1] + 1, part.step)
-            yield np.asarray(self._images[key])
+            yield np.asarray(self._images[key_of(self.items[start : start + count])])
 
     def mean(self) -> Iterator[Tile]:
         """The mean item of each class, by ascending label, as float64."""
@@ -162,6 +170,15 @@ class Shelf:
             for index in np.ndindex(self.slices_shape):
                 part = values[index].reshape(self.tile_shape)
                 yield Tile("", self.class_name(label), part)
+
+
+def key_of(items: Sequence[int]) -> Any:
+    """Item numbers as a key of NumPy: a slice where they are a range that goes up."""
+    if not isinstance(items, range):
+        return np.asarray(items)
+    if items.step > 0:
+        return slice(items.start, items.stop, items.step)
+    return np.arange(items.start, items.stop, items.step)
 
 
 def text(value: Any) -> str:

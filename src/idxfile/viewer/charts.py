@@ -62,12 +62,11 @@ def counted(
     found: dict[Any, int] = {}
     low, high = np.inf, -np.inf
     for block in blocks():
-        if block.size and np.isfinite(block).any():
+        if block.size and (block.dtype.kind != "f" or np.isfinite(block).any()):
             least, greatest = spread([block])
             low, high = min(low, least), max(high, greatest)
         if len(found) <= _VALUES and block.dtype.kind in "iu":
-            values, counts = np.unique(block, return_counts=True)
-            for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            for value, count in _each(block):
                 found[value] = found.get(value, 0) + count
     if found and len(found) <= _VALUES and window is None:
         return [(name(value), found[value]) for value in sorted(found)]
@@ -80,6 +79,18 @@ def counted(
     ends = [text(end * 2) for end in np.linspace(low / 2, high / 2, _RANGES + 1)]
     ranges = (f"{start} to {stop}" for start, stop in pairwise(ends))
     return list(zip(ranges, counts.tolist(), strict=True))
+
+
+def _each(block: Array) -> Iterable[tuple[int, int]]:
+    """How often each integer occurs; where there are few that can, without sorting them."""
+    if block.dtype.itemsize > 2 or not block.size:
+        values, counts = np.unique(block, return_counts=True)
+    else:
+        low = int(block.min())
+        every = np.bincount(block.astype(np.intp) - low)
+        (values,) = every.nonzero()
+        values, counts = values + low, every[values]
+    return zip(values.tolist(), counts.tolist(), strict=True)
 
 
 def bars(counts: Counts, mode: Mode, width: int) -> list[str]:

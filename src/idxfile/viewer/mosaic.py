@@ -62,12 +62,12 @@ def mosaic(
 def _size(shape: tuple[int, ...], most: int, screen: Screen, scale: int) -> tuple[int, int]:
     """The pixels of a picture, down and across, of at most so many cells in width."""
     (wide_cell, high_cell), (high, wide) = screen.cell, (side * scale for side in shape[:2])
-    if not (high and wide):
-        return 0, wide if wide <= most * wide_cell else most * wide_cell
     across = min(wide, most * wide_cell)
+    if not (high and wide):
+        return 0, across
     down = max(1, round(high * across / wide))
-    room = max(1, screen.height - 2) * high_cell
-    if screen.mode.graphic and down > room:  # no cursor goes up beyond the top of the screen
+    room = screen.tallest * high_cell
+    if down > room:
         down, across = room, max(1, round(across * room / down))
     return down, across
 

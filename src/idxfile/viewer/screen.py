@@ -23,6 +23,8 @@ _HALF_BLOCKS = (1, 2)
 """The pixels of a cell without pixels."""
 _AHEAD, _AHEAD_NBYTES = 1000, 1 << 26
 """The first tiles tell widths and window for all: a thousand of them, or 64 MiB."""
+_LEAST_LINES, _MOST_LINES = 8, 1000
+"""A picture of more lines than this may be made smaller; of more than that it must be."""
 _TILE_COLUMNS = 8
 """Where there are pixels, small pictures are made about so many cells wide."""
 
@@ -85,6 +87,16 @@ class Screen:
     def rows(self, lines: int) -> int:
         """How many rows of so many lines have room above the last word; at least one."""
         return max(1, (self.height - 1) // lines) if self.limited else sys.maxsize
+
+    @property
+    def tallest(self) -> int:
+        """The lines that a picture may have.
+
+        One of pixels has to fit, since no cursor goes up beyond the top of the screen.
+        """
+        if self.mode.graphic:
+            return max(1, self.height - 2)
+        return max(_LEAST_LINES, self.height - 3) if self.limited else _MOST_LINES
 
     def per_row(self, wide: int, columns: int | None = None) -> int:
         """How many neighbours of so many cells have room; at least one."""
