@@ -24,8 +24,7 @@ from .opening import Recipe, check_identity, judge_spooled, no_array_error, open
 from .problems import Handling, settle
 from .selection import Items, in_bounds, select
 from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix
-from .source.local import reserve
-from .source.places import is_url
+from .source.local import FileIdentity, reserve
 from .source.seeking import UnfitError
 
 __all__ = ["IdxArray", "open", "read"]
@@ -135,7 +134,10 @@ class IdxArray:
     @property
     def random_access(self) -> bool:
         """Whether any item is read without those before it: not of what must be inflated whole."""
-        return not isinstance(self._source, Spool) or self._blocks_of(self._source) is not None
+        if not isinstance(self._source, Spool):
+            return True
+        ranges = self._blocks_of(self._source)
+        return ranges is not None and ranges.ready
 
     @property
     def portable(self) -> bool:
@@ -206,6 +208,8 @@ class IdxArray:
         if stored is None:
             if not self.shape:
                 return self._read_items(0, 1).reshape(())[key]
+            if type(key) is int and -len(self) <= key < len(self):
+                return self._read_item(key % len(self))
             selection = select(key, self.shape)
             return self._gather(selection.items)[selection.key]
         result = stored[key]
@@ -308,6 +312,8 @@ class IdxArray:
         if not self.shape:
             yield np.asarray(self[()]).copy()
             return
+        if not self.random_access:
+            self._whole(inflate=True)  # all of it is wanted: an index would not pay
         step = max(1, block_nbytes // max(1, self._header.item_nbytes))
         for start in range(0, len(self), step):
             yield self._read_items(start, min(start + step, len(self)))
@@ -506,6 +512,12 @@ class IdxArray:
             self._fill(start, target)
         return target
 
+    def _read_item(self, item: int) -> Any:
+        """One item, fresh and native; a number where items are numbers."""
+        target = np.empty((1, *self._header.item_shape), self.dtype)
+        self._fill(item, target)
+        return target[0]
+
     def _fill(self, start: int, target: Array) -> None:
         """Fill a native array with the items from `start` on, by position."""
         if self._ranges is None:
@@ -521,7 +533,8 @@ class IdxArray:
         if self._ranges is None:
             return gather(self._source, self._header, items, self._block_items())
         assert isinstance(self._source, Spool)  # nothing else is in blocks
-        if 2 * len(items) < len(self) or not self._source.fits_memory:
+        few = 2 * len(items) < len(self)
+        if few or (self._ranges.ready and not self._source.fits_memory):
             with contextlib.suppress(UnfitError):
                 return gather(self._ranges, self._header, items, self._block_items())
         picked = slice(items.start, items.stop, items.step) if isinstance(items, range) else items
@@ -661,10 +674,11 @@ def _check_handling(problems: Handling) -> None:
 def _reopen(file: Any, options: dict[str, Any], identity: Any) -> IdxArray:
     """Open what `__reduce__` described, in another process."""
     verified = identity is not None and options["mode"] != "r+"
-    if verified and not is_url(file):
+    early = isinstance(identity, FileIdentity)  # the system tells before anything is opened
+    if verified and early:
         check_identity(file, None, identity)
     array = open(file, **options)
-    if verified and is_url(file):
+    if verified and not early:
         try:
             check_identity(file, array._source, identity)
         except BaseException:

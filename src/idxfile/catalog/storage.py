@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -21,22 +20,12 @@ from ..report.facts import make_out
 from ..signatures import describe
 from ..sink import sync_folder
 from ..source import open_source, pieces
+from ..source.places import home
 from .digests import digests, file_fits
 from .identity import identify
 from .table import Archive, DatasetFacts, FileFacts
 
 __all__: list[str] = []
-
-
-def home() -> str:
-    """The folder of all downloads: IDXFILE_HOME, or `idxfile` in the user's cache folder."""
-    chosen = os.environ.get("IDXFILE_HOME")
-    if chosen:
-        return os.path.abspath(os.path.expanduser(chosen))
-    caches = os.path.join("~", "Library", "Caches") if sys.platform == "darwin" else "~/.cache"
-    if sys.platform != "darwin" and os.path.isabs(os.environ.get("XDG_CACHE_HOME", "")):
-        caches = os.environ["XDG_CACHE_HOME"]
-    return os.path.join(os.path.expanduser(caches), "idxfile")
 
 
 def keras_home() -> str:

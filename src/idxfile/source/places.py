@@ -7,21 +7,37 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ..codecs import CODECS, codec_of_name
 from ..errors import PairError, printable
 from ..names import FileName, file_name
+from ..shards import MANIFEST_SUFFIX, folded
 
 __all__ = ["beside", "file_of", "find_partner", "is_url", "names_in", "partners_of", "public"]
 
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]+::)*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
+_ESCAPED = re.compile(r"\[([*?[])\]")
+"""What `glob.escape` makes of a character of a name."""
+
+
 def is_url(place: Any) -> bool:
     """Whether a place is an address, as `https://…` or `s3://…`, and no path."""
     return isinstance(place, str) and _URL.match(place) is not None
+
+
+def is_pattern(place: str) -> bool:
+    """Whether a path has characters that stand for others, as `x-*.idx`."""
+    return any(character in place for character in "*?[")
+
+
+def may_be_several(place: str) -> bool:
+    """Whether what is no folder may stand for several files: a pattern, a manifest, an address."""
+    return is_pattern(place) or file_of(place).endswith((MANIFEST_SUFFIX, "/"))
 
 
 def local_path(place: str) -> str:
@@ -47,6 +63,17 @@ def beside(url: str, name: str) -> str:
 def file_of(place: str) -> str:
     """What of a place is the name of the file: an address without its query."""
     return urlsplit(place).path if is_url(place) else place
+
+
+def home() -> str:
+    """The folder of what is kept: IDXFILE_HOME, or `idxfile` in the user's cache folder."""
+    chosen = os.environ.get("IDXFILE_HOME")
+    if chosen:
+        return os.path.abspath(os.path.expanduser(chosen))
+    caches = os.path.join("~", "Library", "Caches") if sys.platform == "darwin" else "~/.cache"
+    if sys.platform != "darwin" and os.path.isabs(os.environ.get("XDG_CACHE_HOME", "")):
+        caches = os.environ["XDG_CACHE_HOME"]
+    return os.path.join(os.path.expanduser(caches), "idxfile")
 
 
 def names_in(folder: str) -> list[str] | None:
@@ -75,7 +102,10 @@ def partners_of(place: str) -> list[str]:
         folder = beside(place, "")
     else:
         folder = os.path.dirname(place) or os.curdir
-    return [path for path in names_in(folder) or () if file_name(file_of(path)) == wanted]
+        if is_pattern(folder) and not os.path.isdir(folder):
+            folder = _ESCAPED.sub(r"\1", folder)
+    fitting = (path for path in names_in(folder) or () if file_name(file_of(path)) == wanted)
+    return folded(fitting)
 
 
 def find_partner(place: str) -> str | None:

@@ -275,6 +275,8 @@ class BlockedContent:
     """The content of a file that is made of blocks, as a source."""
 
     buffer: memoryview | None = None
+    ready = True
+    """Whether the first range costs no more than others."""
 
     def __init__(self, outer: Any, codecs: tuple[str, ...], blocks: Blocks, nbytes: int) -> None:
         self.name = outer.name

@@ -186,16 +186,19 @@ class Spool:
     def by_blocks(self) -> Any:
         """The content as a source of which only the blocks asked for are inflated, or None.
 
-        There is one where the file is made of blocks, and `limit` is known.
+        There is one where the file is made of blocks, or an index of it is there, or it is so
+        large that an index is worth its making; and `limit` is known.
         """
         if self._limit is None or len(self.codecs) != 1 or self._outer is None:
             return None
         from .seeking import BlockedContent, blocks_of
 
         blocks = blocks_of(self._outer, self.codecs[0], self._limit)
-        if blocks is None:
-            return None
-        return BlockedContent(self._outer, self.codecs, blocks, self._limit)
+        if blocks is not None:
+            return BlockedContent(self._outer, self.codecs, blocks, self._limit)
+        from .indexed import indexed
+
+        return indexed(self._outer, self.codecs, self._limit, worth=not self.fits_memory)
 
     def in_order(self) -> Spool:
         """All bytes from the first on, for one reader that takes them in order: it is used up."""

@@ -1,0 +1,214 @@
+"""Random access in any gzip file, by an index that rapidgzip makes once.
+
+The index lies in the cache folder, under a name that tells of which file it is, how long the
+content is and what the index itself should be. rapidgzip is quick and not strict: so our own reader
+goes through the file beside it, and an index is kept only where both found the same content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from ..codecs import Inflater, codec_named, crc32
+from ..problems import Problem
+from .local import LocalFile
+from .places import home
+from .seeking import UnfitError
+
+__all__ = ["IndexedContent", "indexed"]
+
+SPACING_NBYTES = 1 << 21
+"""From one point of entry to the next: for an item as much is inflated, half of it as a rule."""
+
+_PIECE_NBYTES = 1 << 20
+
+
+def indexed(outer: Any, codecs: tuple[str, ...], nbytes: int, worth: bool) -> IndexedContent | None:
+    """The content of a plain gzip file by ranges; None where there is no index and none is made.
+
+    Args:
+        outer: the compressed file.
+        codecs: its compressions.
+        nbytes: what its content should come to.
+        worth: whether an index is made, when the first item is asked for.
+    """
+    if codecs != ("gz",) or not isinstance(outer, LocalFile) or not find_spec("rapidgzip"):
+        return None
+    content = IndexedContent(outer, codecs, nbytes)
+    return content if worth or content.find() else None
+
+
+class IndexedContent:
+    """The content of a gzip file, as a source."""
+
+    buffer: memoryview | None = None
+
+    def __init__(self, outer: LocalFile, codecs: tuple[str, ...], nbytes: int) -> None:
+        self.name = outer.name
+        self.size = nbytes
+        self.codecs = codecs
+        self.problems: list[Problem] = []
+        self.inflated_nbytes = 0
+        """How much was inflated so far, about."""
+        identity = f"{os.path.realpath(outer.name)}\0{outer.identity}\0{SPACING_NBYTES}\0{nbytes}"
+        self._key = hashlib.sha256(os.fsencode(identity)).hexdigest()[:40]
+        self._outer = outer
+        self._lock = threading.Lock()
+        self._reader: Any = None
+        self._process = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is an index, so that the first range costs no more than others."""
+        return self._reader is not None or self.find() is not None
+
+    def find(self) -> str | None:
+        """The path of the index, if there is one and it is whole."""
+        folder = _folder()
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                key, _, crc = name.partition(".")[0].partition("-")
+                if key == self._key:
+                    path = os.path.join(folder, name)
+                    if f"{_crc_of(path):08x}" == crc:
+                        return path
+        return None
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`; fewer only at the end."""
+        buffer = bytearray(max(0, min(stop, self.size) - start))
+        self.readinto_at(start, buffer)
+        return bytes(buffer)
+
+    def readinto_at(self, start: int, buffer: Any) -> int:
+        """Fill `buffer` from byte `start` on; fewer only at the end."""
+        view = memoryview(buffer).cast("B")[: max(0, self.size - start)]
+        self.readinto_many([(start, view)])
+        return len(view)
+
+    def readinto_many(self, parts: Sequence[tuple[int, memoryview]]) -> None:
+        """Fill many buffers, each from its own position, ascending.
+
+        Raises:
+            UnfitError: where the file is not as it should be, or no index can be made.
+        """
+        with self._lock:
+            reader = self._open()
+            for start, view in parts:
+                self.inflated_nbytes += len(view) + SPACING_NBYTES // 2
+                done = 0
+                try:
+                    reader.seek(start)
+                    while done < len(view):
+                        count = reader.readinto(view[done:])
+                        if not count:  # it says nothing of a file that is cut
+                            raise UnfitError
+                        done += count
+                except (OSError, RuntimeError, ValueError) as error:
+                    raise UnfitError from error
+
+    def close(self) -> None:
+        """Drop the reader; the file below belongs to another."""
+        with self._lock:
+            if self._reader is not None and self._process == os.getpid():
+                self._close()
+            self._reader = None
+
+    def _open(self) -> Any:
+        # A reader has threads, and they do not come along when a process is forked.
+        if self._reader is None or self._process != os.getpid():
+            path = self.find()
+            if path is None:
+                path = self._make()
+            self._reader = _reader_of(self._outer, 1)
+            self._process = os.getpid()
+            # One that is open when the interpreter ends makes it abort.
+            self._close = weakref.finalize(self, self._reader.close)
+            try:
+                self._reader.import_index(path)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise UnfitError from error
+        return self._reader
+
+    def _make(self) -> str:
+        """Make the index, and give it its name."""
+        folder = _folder()
+        try:
+            os.makedirs(folder, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".", dir=folder) as temporary:
+                path = os.path.join(temporary, "index")
+                with (
+                    ThreadPoolExecutor(1) as pool,
+                    contextlib.closing(_reader_of(self._outer, os.cpu_count() or 1)) as reader,
+                ):
+                    strict = pool.submit(self._inflate_all)
+                    found = _read_all(reader, self.size)
+                    if found != strict.result():
+                        raise UnfitError
+                    reader.export_index(path)
+                final = os.path.join(folder, f"{self._key}-{_crc_of(path):08x}.gzidx")
+                os.replace(path, final)
+                return final
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UnfitError from error
+
+    def _inflate_all(self) -> tuple[int, int]:
+        """How long the content is, and its checksum, as our own reader finds it."""
+        position = 0
+
+        def read(limit: int) -> bytes:
+            nonlocal position
+            data = self._outer.read_at(position, position + limit)
+            position += len(data)
+            return data
+
+        inflater = Inflater(codec_named("gz"), read)
+        found = _read_all(inflater, self.size)
+        if inflater.problems:
+            raise UnfitError
+        return found
+
+
+def _read_all(reader: Any, nbytes: int) -> tuple[int, int]:
+    """How many bytes come, and their checksum; those of a content that is too long are not read.
+
+    Raises:
+        UnfitError: when they are not as many as they should be.
+    """
+    buffer = memoryview(bytearray(_PIECE_NBYTES))
+    count = crc = 0
+    while got := reader.readinto(buffer):
+        count += got
+        crc = crc32(buffer[:got], crc)
+        if count > nbytes:
+            break
+    if count != nbytes:
+        raise UnfitError
+    return count, crc
+
+
+def _reader_of(outer: LocalFile, parallel: int) -> Any:
+    rapidgzip = import_module("rapidgzip")
+    return rapidgzip.RapidgzipFile(outer.name, parallelization=parallel, chunk_size=SPACING_NBYTES)
+
+
+def _crc_of(path: str) -> int:
+    crc = 0
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE_NBYTES):
+            crc = crc32(piece, crc)
+    return crc
+
+
+def _folder() -> str:
+    return os.path.join(home(), "indexes")

@@ -1,0 +1,153 @@
+"""Random access in foreign gzip files, by an index that is made once and kept."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import idxfile
+from conftest import idx_bytes
+from idxfile import ChecksumError, FormatError, TruncatedError
+from idxfile.source import indexed
+
+ARRAY = np.random.default_rng(3).integers(0, 40, (20_000, 10, 10), np.uint8)
+DATA = idx_bytes(ARRAY)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file whose index has many points of entry."""
+    monkeypatch.setenv("IDXFILE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(indexed, "SPACING_NBYTES", 1 << 17)
+    path = tmp_path / "x.idx.gz"
+    path.write_bytes(gzip.compress(DATA, mtime=0))
+    return path
+
+
+def indexes(path: Path) -> list[Path]:
+    return sorted((path.parent / "home").rglob("*.gzidx"))
+
+
+def opened(path: Path, spool_nbytes: int = 1000) -> Any:
+    """Beyond 1,000 bytes it is worth an index."""
+    return idxfile.open(path, spool_nbytes=spool_nbytes)
+
+
+def test_items_come_by_an_index_that_is_made_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(path) as x:
+        assert not x.random_access  # the first item costs a pass over the file
+        assert np.array_equal(x[[19_999, 7]], ARRAY[[19_999, 7]])
+        assert x.random_access
+        assert np.array_equal(x[...], ARRAY)
+    (index,) = indexes(path)
+    monkeypatch.setattr(indexed.IndexedContent, "_make", lambda *_: pytest.fail("made again"))
+    for spool_nbytes in (1000, 1 << 28):  # once it is there, it serves small files too
+        with opened(path, spool_nbytes) as x:
+            assert x.random_access
+            assert np.array_equal(x[12_345], ARRAY[12_345])
+            with pickle.loads(pickle.dumps(x)) as y:
+                assert np.array_equal(y[3], ARRAY[3])
+    assert indexes(path) == [index]
+
+
+def test_members_and_padding(path: Path) -> None:
+    half = len(DATA) // 2
+    packed = gzip.compress(DATA[:half]) + gzip.compress(DATA[half:])
+    for data in (packed, packed + bytes(100)):
+        path.write_bytes(data)
+        with opened(path) as x:
+            assert np.array_equal(x[[19_999, 7]], ARRAY[[19_999, 7]])
+
+
+def test_who_wants_all_makes_no_index(path: Path) -> None:
+    with opened(path) as x:
+        assert np.array_equal(np.concatenate(list(x.blocks())), ARRAY)
+    with opened(path) as x:
+        assert np.array_equal(x[...], ARRAY)
+    assert indexes(path) == []
+
+
+def test_another_file_under_the_name_gets_an_index_of_its_own(path: Path) -> None:
+    with opened(path) as x:
+        assert np.array_equal(x[5], ARRAY[5])
+    path.write_bytes(gzip.compress(idx_bytes(99 - ARRAY)))
+    with opened(path) as x:
+        assert np.array_equal(x[5], 99 - ARRAY[5])
+    assert len(indexes(path)) == 2
+
+
+def test_a_damaged_index_is_not_used(path: Path) -> None:
+    with opened(path) as x:
+        assert np.array_equal(x[5], ARRAY[5])
+    (index,) = indexes(path)
+    data = bytearray(index.read_bytes())
+    data[len(data) // 2] ^= 1
+    index.write_bytes(data)
+    with opened(path) as x:
+        assert not x.random_access
+        assert np.array_equal(x[5], ARRAY[5])
+
+
+def flipped(data: bytes) -> bytes:
+    place = len(data) // 2
+    return data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
+
+
+FAULTS: dict[str, tuple[Any, Any]] = {
+    "cut": (lambda data: data[:-9], TruncatedError),
+    "cut in the middle": (lambda data: data[: len(data) // 2], TruncatedError),
+    "wrong checksum": (lambda data: data[:-8] + b"\1\2\3\4" + data[-4:], ChecksumError),
+    "flipped": (flipped, FormatError),
+    "longer": (lambda data: data + gzip.compress(b"more"), FormatError),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_as_without_an_index(path: Path, fault: str) -> None:
+    damage, error = FAULTS[fault]
+    path.write_bytes(damage(path.read_bytes()))
+    with opened(path) as x, pytest.raises(error):
+        x[5]
+    assert indexes(path) == []
+
+
+def test_without_the_package_it_is_spooled(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rapidgzip", None)
+    with opened(path) as x:
+        assert np.array_equal(x[5], ARRAY[5])
+    assert indexes(path) == []
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IDXFILE_HOME", os.devnull)
+    with opened(path) as x:
+        assert np.array_equal(x[5], ARRAY[5])
+
+
+def _item(x: Any, queue: Any) -> None:
+    queue.put(np.array_equal(x[12_345], ARRAY[12_345]))
+
+
+def test_a_forked_process_has_a_reader_of_its_own(path: Path) -> None:
+    context = get_context("fork")
+    with opened(path) as x:
+        assert np.array_equal(x[7], ARRAY[7])
+        queue = context.SimpleQueue()
+        child = context.Process(target=_item, args=(x, queue))
+        child.start()
+        child.join(30)
+        assert child.exitcode == 0
+        assert queue.get()
+        assert np.array_equal(x[8], ARRAY[8])
