@@ -77,6 +77,18 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
             compressed or a remote file, which are written from front to back alone.
         OSError: as the system gives it, a full disk at the beginning.
     """
+    name = by_position(file)
+    header = Header.of(np.dtype(dtype).name, tuple(shape))
+    with errors_named(name), atomic_file(name) as path:
+        yield lay(path, name, header)
+
+
+def by_position(file: Any) -> str:
+    """The path of a file that many are to write at once.
+
+    Raises:
+        UnsupportedError: for a name that promises what is written from front to back alone.
+    """
     name = local_path(os.fsdecode(file))
     codec = codec_of_name(name)
     if codec is not None or is_url(name):
@@ -86,9 +98,7 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
             file=name,
             hint="write a raw file on a disk that all share, and convert it",
         )
-    header = Header.of(np.dtype(dtype).name, tuple(shape))
-    with errors_named(name), atomic_file(name) as path:
-        yield lay(path, name, header)
+    return name
 
 
 def lay(path: str, name: str, header: Header) -> Ground:
