@@ -17,7 +17,10 @@ from ..elements import Array
 from ..errors import PairError, UnsupportedError
 from .blocks import in_groups, item_nbytes, steps
 
-__all__ = ["Column", "Columns", "Sliced", "Streamed", "View"]
+__all__ = ["Column", "Columns", "Sliced", "Streamed", "View", "in_chunks"]
+
+_CHUNKS = 16
+"""So many are written at once, where an array is kept in chunks."""
 
 
 class Column(Protocol):
@@ -145,6 +148,22 @@ class Streamed:
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, in blocks of about `block_nbytes`."""
         yield from self._blocks(block_nbytes)
+
+
+def in_chunks(column: Column, items: int) -> Iterator[tuple[int, Array]]:
+    """All items in blocks of several whole chunks, which libraries pack side by side.
+
+    Args:
+        column: the column.
+        items: how many are one chunk.
+
+    Yields:
+        The number of the first item of a block, and the block.
+    """
+    count = _CHUNKS * items
+    blocks = column.blocks(block_nbytes=max(1, count * item_nbytes(column)))
+    for number, block in enumerate(in_groups(blocks, count)):
+        yield number * count, block
 
 
 class View:

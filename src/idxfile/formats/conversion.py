@@ -126,7 +126,7 @@ def convert(
     write = function_of(writer, "point" if point else "write", target_options or {})
     meter = _Meter(progress)
     with contextlib.ExitStack() as stack:
-        names = stack.enter_context(named_errors(source))
+        names = stack.enter_context(named_errors(source, target))
         columns = open_columns(stack, names, source, reader, source_options or {}, split, dtype)
         if labels is not None:
             columns.arrays["labels"] = open_labels(stack, names, os.fsdecode(labels))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Callable
 from typing import Any, Literal
 
 import h5py
 import numpy as np
 
 from ..errors import FormatError, UnsupportedError
-from .columns import Columns, Sliced
+from .columns import Columns, Sliced, in_chunks
+from .layout import chunk_items
 from .roles import in_roles, is_label, of_split
 from .stored import stored_of, write_elements
 
 __all__ = ["point_columns", "read_columns", "write_columns"]
+
+_CHUNK_NBYTES = 1 << 18
 
 _CLASSES = "classes"
 """The attribute that holds the names of the classes."""
@@ -93,7 +98,7 @@ def write_columns(
     """
     order: Literal[">", "="] = ">" if byteorder == "big" else "="
     places: dict[str, int] = {}
-    with h5py.File(path, "w") as file:
+    with _Plain(path, "w+") as plain, h5py.File(plain, "w") as file:
         for name, column in columns.arrays.items():
             where = dataset if name == "images" else name
             dtype = column.dtype.newbyteorder(order)
@@ -101,19 +106,53 @@ def write_columns(
                 target = file.create_dataset(where, column.shape, dtype)
                 target[()] = next(column.blocks(), np.empty(column.shape, dtype))
             elif compression is not None:
-                target = file.create_dataset(where, column.shape, dtype, compression=compression)
-                _fill(target, column)
+                target = _chunked(file, where, column.shape, dtype, compression)
+                for start, block in in_chunks(column, target.chunks[0]):
+                    target[start : start + len(block)] = block
+                    plain.check()
             else:
                 target = _laid_out(file, where, column.shape, dtype)
                 places[name] = target.id.get_offset()
             _describe(target, name, columns)
-    with open(path, "r+b") as plain:
+    plain.check()
+    with open(path, "r+b") as file:
         for name, offset in places.items():
-            plain.seek(offset)
-            order = ">" if byteorder == "big" else "="
-            write_elements(
-                plain, columns.arrays[name], columns.arrays[name].dtype.newbyteorder(order)
-            )
+            file.seek(offset)
+            column = columns.arrays[name]
+            write_elements(file, column, column.dtype.newbyteorder(order))
+
+
+class _Plain(io.FileIO):
+    """The file that HDF5 writes to; after a first failure it takes everything and keeps nothing.
+
+    HDF5 cannot give a file up that cannot be written: it tries again when it is closed, and again
+    at the end of the process, where it crashes. So it is not told.
+    """
+
+    error: OSError | None = None
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self.error is not None:
+            raise self.error
+
+    def write(self, data: Any) -> int:
+        """Write all of `data`."""
+        view = memoryview(data).cast("B")
+        while view and self.error is None:
+            view = view[self._tried(super().write, view) :]
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Give the file a length."""
+        return self._tried(super().truncate, size)
+
+    def _tried(self, work: Callable[[Any], int], argument: Any) -> int:
+        try:
+            return 0 if self.error else work(argument)
+        except OSError as error:
+            self.error = error
+            return 0
 
 
 def _laid_out(file: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -124,11 +163,10 @@ def _laid_out(file: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
     return file.create_dataset(name, shape, dtype, dcpl=early)
 
 
-def _fill(dataset: Any, column: Any) -> None:
-    start = 0
-    for block in column.blocks():
-        dataset[start : start + len(block)] = block
-        start += len(block)
+def _chunked(file: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], how: str) -> Any:
+    """A compressed dataset, in chunks of whole items."""
+    items = chunk_items(shape, dtype.itemsize, _CHUNK_NBYTES, even=False)
+    return file.create_dataset(name, shape, dtype, chunks=(items, *shape[1:]), compression=how)
 
 
 def point_columns(path: str, columns: Columns, *, relative: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,9 @@ from .recognition import format_of_source
 from .row import Format
 
 __all__: list[str] = []
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says of a file that is written, without its name."""
 
 
 def function_of(row: Format, verb: str, options: Mapping[str, Any]) -> Callable[..., Any]:
@@ -98,7 +102,7 @@ def _unpacked(path: str, row: Format) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def named_errors(source: str) -> Iterator[dict[str, str]]:
+def named_errors(source: str, target: str) -> Iterator[dict[str, str]]:
     """Errors carry the names that the user gave: a table of paths of ours → names, to be filled."""
     names: dict[str, str] = {}
     try:
@@ -107,7 +111,9 @@ def named_errors(source: str) -> Iterator[dict[str, str]]:
         error.file = _as_given(error.file or source, names)
         raise
     except OSError as error:
-        if isinstance(error.filename, str):
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = target
+        elif isinstance(error.filename, str):
             error.filename = _as_given(error.filename, names)
             del error.filename2  # it may be a temporary one
         raise

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import filecmp
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from typing import Literal
@@ -50,33 +49,26 @@ def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.Abstract
     Nothing is left after an exception, and what was there before stays.
     """
     check_target(target, kind, overwrite)
-    if kind == "files":
+    if kind == "files" and os.path.isdir(target):
         return _files_into(target.rstrip("/") or "/", overwrite)
-    return atomic_folder(target) if kind == "folder" else atomic_file(target)
+    return atomic_file(target) if kind == "file" else atomic_folder(target)
 
 
 @contextlib.contextmanager
 def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
     """A temporary folder whose files are moved into a folder at the end, beside what is there."""
-    made = not os.path.isdir(folder)
-    os.makedirs(folder, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".idxfile-", dir=folder) as aside:
-            yield aside
-            moves = [(os.path.join(aside, n), os.path.join(folder, n)) for n in os.listdir(aside)]
-            moves = [(new, name) for new, name in moves if not _same(new, name)]
-            for _, name in moves if not overwrite else ():
-                if os.path.lexists(name):
-                    raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", name)
-            for new, _ in moves:
-                _sync(new)
-            for new, name in moves:
-                os.replace(new, name)
-        sync_folder(folder)
-    except BaseException:
-        if made:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with tempfile.TemporaryDirectory(prefix=".idxfile-", dir=folder) as aside:
+        yield aside
+        moves = [(os.path.join(aside, n), os.path.join(folder, n)) for n in os.listdir(aside)]
+        moves = [(new, name) for new, name in moves if not _same(new, name)]
+        for _, name in moves if not overwrite else ():
+            if os.path.lexists(name):
+                raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", name)
+        for new, _ in moves:
+            _sync(new)
+        for new, name in moves:
+            os.replace(new, name)
+    sync_folder(folder)
 
 
 def _same(new: str, name: str) -> bool:

@@ -8,16 +8,13 @@ import numpy as np
 import zarr
 
 from ..errors import FormatError, UnsupportedError
-from .blocks import in_groups, item_nbytes
-from .columns import Columns, Sliced
+from .columns import Columns, Sliced, in_chunks
 from .layout import axes, chunk_items
 from .roles import in_roles, of_split
 
 __all__ = ["read_columns", "write_columns"]
 
 _CHUNK_NBYTES = 1 << 20
-_CHUNKS = 16
-"""So many are written at once."""
 _CLASSES = "classes"
 """The attribute of the group that holds the names of the classes."""
 
@@ -91,10 +88,5 @@ def write_columns(
         if not shape:
             array[()] = next(column.blocks())
             continue
-        start = 0
-        # Whole chunks at once, several of them: zarr packs them side by side.
-        count = _CHUNKS * items
-        blocks = column.blocks(block_nbytes=max(1, count * item_nbytes(column)))
-        for block in in_groups(blocks, count):
+        for start, block in in_chunks(column, items):
             array[start : start + len(block)] = block
-            start += len(block)
