@@ -12,7 +12,7 @@ import { listen } from "./keys.js";
 import { NumbersPanel } from "./numbers.js";
 import { layoutOf, toneOf } from "./paint.js";
 import { NotYet, PageSource, ServerSource, takeToken } from "./source.js";
-import { classesOf, isNatural, queryOf, remember, stateOf } from "./state.js";
+import { classesOf, isNatural, queryOf, remember, stateOf, wordsOf } from "./state.js";
 
 const PANELS = ["item", "numbers", "compare", "chosen"];
 const COLUMNS = ["mean", "ink", "asymmetry", "unusual"];
@@ -24,6 +24,7 @@ class App {
     const data = byId("data");
     this.source = data ? new PageSource(data.textContent) : new ServerSource(takeToken(words));
     this.state = stateOf(words);
+    history.replaceState(null, "", `#${wordsOf(this.state)}`); // the token leaves the address at once
     this.facts = { count: 0, window: [0, 255], rivals: [] };
     this.layout = layoutOf([]);
     this.order = null;
