@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -245,3 +247,69 @@ def test_an_executor_writes_no_compressed_file(tmp_path, processes):
     with pytest.raises(ValueError, match="raw files"):
         ds.save(tmp_path, codec="gz", executor=processes)
     assert os.listdir(tmp_path) == []
+
+
+# Differences and commands
+
+
+def test_differences_are_the_same_on_an_executor(tmp_path):
+    values = make(tmp_path / "a.idx", 9000, "float32")
+    other = values[:8500].copy()
+    other[[0, 17, 18, 8499], [0, 1, 2, 0]] = [5, np.nan, -3, 1]
+    other[3000:3020] += 1
+    idxfile.write(tmp_path / "b.idx", other)
+    idxfile.write(tmp_path / "b.idx.gz", other)
+    alone = idxfile.diff(tmp_path / "a.idx", tmp_path / "b.idx").as_dict()
+    with ThreadPoolExecutor(2) as threads:
+        for b in ("b.idx", "b.idx.gz"):
+            spread = idxfile.diff(tmp_path / "a.idx", tmp_path / b, executor=threads).as_dict()
+            assert {**spread, "b": None} == {**alone, "b": None}
+        same = idxfile.diff(tmp_path / "a.idx", tmp_path / "a.idx", executor=threads)
+        assert same.equal
+    assert alone["items"] == 24
+
+
+def test_slabs_of_two_files_are_compared_in_their_places(tmp_path, monkeypatch):
+    monkeypatch.setattr("idxfile.report.difference.plan", partial(idxfile.plan, slab_nbytes=120))
+    values = make(tmp_path / "a.idx", 100)
+    values[[9, 10, 99]] += 4
+    idxfile.write(tmp_path / "b.idx", values[:, :])
+    alone = idxfile.diff(tmp_path / "a.idx", tmp_path / "b.idx")
+    with ThreadPoolExecutor(2) as threads:
+        spread = idxfile.diff(tmp_path / "a.idx", tmp_path / "b.idx", executor=threads)
+    assert spread.as_dict() == alone.as_dict()
+    assert spread.differing_items == [(9, 3), (10, 3), (99, 3)]
+
+
+@pytest.mark.parametrize("engine", ["threads=2", "processes=2"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["stats", "train-images-idx3-ubyte", "--json"],
+        ["check", "train-images-idx3-ubyte", "cut.idx", "missing.idx"],
+        ["diff", "train-images-idx3-ubyte", "other.idx"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_say_the_same_on_an_engine(tmp_path, monkeypatch, engine, words):
+    monkeypatch.chdir(tmp_path)
+    images = np.random.default_rng(0).integers(0, 256, (500, 4, 4), dtype="uint8")
+    idxfile.write("train-images-idx3-ubyte", images)
+    idxfile.write("train-labels-idx1-ubyte", (np.arange(500) % 10).astype("uint8"))
+    idxfile.write("other.idx", images[::-1].copy())
+    Path("cut.idx").write_bytes(idxfile.encode(images)[:-7])
+
+    def outcome(*more):
+        child = subprocess.run(
+            [sys.executable, "-m", "idxfile", *words, *more], capture_output=True, text=True
+        )
+        return child.returncode, child.stdout, child.stderr
+
+    assert outcome("--engine", engine) == outcome()
+
+
+def test_what_no_worker_can_have_is_read_here(tmp_path, processes):
+    make(tmp_path / "x.idx")
+    alone = idxfile.stats(tmp_path / "x.idx")
+    with open(tmp_path / "x.idx", "rb") as file:
+        assert idxfile.stats(file, executor=processes) == alone

@@ -155,20 +155,21 @@ def _slabs(array: Any) -> Iterable[_Blocks]:
 
 def _summarise(array: Any, executor: Executor | None) -> Stats:
     dtype = np.dtype(array.dtype)
-    executor = executor if _files(array) else None
+    files = _files(array)
+    spread = executor if files and all(file.portable for file in files) else None
     if dtype.name == "uint8":
         counts = np.zeros(256, np.int64)
-        for found in run(value_counts, _slabs(array), executor=executor):
+        for found in run(value_counts, _slabs(array), executor=spread):
             counts += found
         return _of_counts(array.shape, counts)
     moments = _Moments(dtype)
-    for parts in run(_moments, _slabs(array), executor=executor):
+    for parts in run(_moments, _slabs(array), executor=spread):
         for part in parts:
             moments.add(part)
     histogram = np.zeros(BINS, np.int64)
     if moments.count:
         bins = partial(_histogram, moments.low, moments.high)
-        for found in run(bins, _slabs(array), executor=executor):
+        for found in run(bins, _slabs(array), executor=spread):
             histogram += found
     return moments.stats(array.shape, histogram)
 

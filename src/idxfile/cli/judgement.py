@@ -15,7 +15,9 @@ from ..problems import Problem
 from ..report.facts import counted
 from ..report.judgement import Report, check, unopened
 from ..report.pairing import judge_pairs
+from ..slabs.running import run
 from . import NEGATIVE, tell
+from .engines import engine_option, started
 from .terms import (
     each,
     files_argument,
@@ -30,8 +32,9 @@ from .terms import (
 
 @click.command("check")
 @files_argument
+@engine_option
 @json_option
-def check_command(files: tuple[str, ...], as_json: bool) -> int:
+def check_command(files: tuple[str, ...], engine: str | None, as_json: bool) -> int:
     """Read FILES to their ends and tell everything that is wrong with them.
 
     Header, length, compressed streams and their checksums are judged, and how images and labels
@@ -39,23 +42,24 @@ def check_command(files: tuple[str, ...], as_json: bool) -> int:
     name like IDX (idx3-ubyte, .idx, with or without .gz), a quoted pattern ('*.gz') for the files
     that fit it. Prints a line a file. Exit code 1 where one is not right.
     """
+    if engine is not None and "-" in files:
+        raise click.UsageError("standard input cannot be sent to an engine: check it without one")
     reports: list[Report] = []
 
     def work(file: str) -> int:
-        total = os.path.getsize(file) if os.path.isfile(file) else 0
-        try:
-            with progress_bar(f"check {printable(os.path.basename(file))}", total) as progress:
-                report = check(place(file), progress=progress)
-        except OSError as error:
-            reports.append(unopened(file, error))
-            raise
+        report = next(judged)
+        if isinstance(report, OSError):
+            reports.append(unopened(file, report))
+            raise report
         reports.append(report)
         if not as_json:
             _print(report.file, report.ok, _what(report), report.problems)
         return 0 if report.ok else NEGATIVE
 
     found, code = _expand(files)
-    code = max(code, each(found, work))
+    with started(engine) as executor:
+        judged = run(_judged if executor is None else _judged_there, found, executor=executor)
+        code = max(code, each(found, work))
     pairs = judge_pairs(reports)
     for pair in pairs if not as_json else ():
         name = f"{pair.images} + {os.path.basename(pair.labels)}"
@@ -64,6 +68,24 @@ def check_command(files: tuple[str, ...], as_json: bool) -> int:
         facts = [report.as_dict() for report in reports]
         print_json({"files": facts, "pairs": [pair.as_dict() for pair in pairs]})
     return max([code, *(NEGATIVE for pair in pairs if not pair.ok)])
+
+
+def _judged(file: str) -> Report | OSError:
+    """The report over a file, or why it could not be opened."""
+    total = os.path.getsize(file) if os.path.isfile(file) else 0
+    try:
+        with progress_bar(f"check {printable(os.path.basename(file))}", total) as progress:
+            return check(place(file), progress=progress)
+    except OSError as error:
+        return error
+
+
+def _judged_there(file: str) -> Report | OSError:
+    """The same, by a worker that has no terminal."""
+    try:
+        return check(file)
+    except OSError as error:
+        return error
 
 
 _SUFFIXES = "|".join(re.escape(suffix) for row in CODECS for suffix in row.suffixes)
@@ -185,12 +207,14 @@ def repair_command(
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option("--strict", is_flag=True, help="Different element types are a difference, too.")
+@engine_option
 @json_option
-def diff_command(a: str, b: str, strict: bool, as_json: bool) -> int:
+def diff_command(a: str, b: str, strict: bool, engine: str | None, as_json: bool) -> int:
     """Compare A and B by value, whatever their types and codecs. Exit code 0 equal, 1 not."""
     from ..report.difference import diff
 
-    difference = diff(place(a), place(b))
+    with started(engine) as executor:
+        difference = diff(place(a), place(b), executor=executor)
     equal = difference.equal and (difference.same_type or not strict)
     if as_json:
         print_json(difference.as_dict())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -15,6 +15,7 @@ from ..dataset import Dataset
 from ..errors import IdxError, printable
 from ..pairs import open_dataset
 from ..summary import Stats
+from .engines import engine_option, started
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
 from .terms import place as given
 
@@ -43,6 +44,7 @@ def open_place(place: str, labels_file: str | None, split: str | None, name: str
 @name_option
 @labels_file_option
 @click.option("--duplicates", is_flag=True, help="Count equal images, also in the other split.")
+@engine_option
 @json_option
 def stats_command(
     place: str,
@@ -50,6 +52,7 @@ def stats_command(
     name: str | None,
     labels_file: str | None,
     duplicates: bool,
+    engine: str | None,
     as_json: bool,
 ) -> None:
     """Summarise PLACE, a folder with a pair, a pair's file, or one IDX file.
@@ -59,7 +62,8 @@ def stats_command(
     from ..summary import duplicate_items, stats
 
     ds = _dataset_or_none(place, labels_file, split, name)
-    summary = stats(given(place) if ds is None else ds.images)
+    with started(engine) as executor:
+        summary = stats(given(place) if ds is None else ds.images, executor=executor)
     facts: dict[str, Any] = summary.as_dict()
     if ds is not None:
         facts["parts"] = _parts(ds)
@@ -154,6 +158,7 @@ def _bars(counts: dict[str, int], width: int = 40) -> list[str]:
 @click.option("--seed", type=click.IntRange(0), help="Where the random order begins.")
 @click.option("--transpose", is_flag=True, help="Exchange the rows and columns of every item.")
 @codec_option
+@engine_option
 @force_option
 def select_command(
     place: str,
@@ -168,6 +173,7 @@ def select_command(
     seed: int | None,
     transpose: bool,
     codec: str | None,
+    engine: str | None,
     force: bool,
 ) -> None:
     """Write some items of PLACE, with their labels, as a new pair into the folder OUT."""
@@ -179,7 +185,7 @@ def select_command(
     ds = ds.select(limit=limit)
     ds = ds.transpose() if transpose else ds
     _refuse(ds, out, codec, force)
-    _save(ds, out, codec)
+    _save([ds], out, codec, engine)
 
 
 @click.command("split")
@@ -193,6 +199,7 @@ def select_command(
 @name_option
 @labels_file_option
 @codec_option
+@engine_option
 @force_option
 def split_command(
     place: str,
@@ -205,6 +212,7 @@ def split_command(
     name: str | None,
     labels_file: str | None,
     codec: str | None,
+    engine: str | None,
     force: bool,
 ) -> None:
     """Split PLACE at random into several pairs, all written into the folder OUT."""
@@ -223,8 +231,7 @@ def split_command(
     for part, word in zip(split_parts, called, strict=True):
         part.split = word
         _refuse(part, out, codec, force)
-    for part in split_parts:
-        _save(part, out, codec)
+    _save(split_parts, out, codec, engine)
 
 
 def _refuse(ds: Dataset, out: str, codec: str | None, force: bool) -> None:
@@ -232,11 +239,17 @@ def _refuse(ds: Dataset, out: str, codec: str | None, force: bool) -> None:
         refuse_to_overwrite(path, force)
 
 
-def _save(ds: Dataset, out: str, codec: str | None) -> None:
-    images, labels = ds.save(out, codec=codec)
-    click.echo(f"{printable(images)}, {printable(labels)}: {len(ds):,} items", err=True)
-    if not len(ds):
-        click.echo("note: nothing fits, so the files are empty", err=True)
+def _save(parts: Sequence[Dataset], out: str, codec: str | None, engine: str | None) -> None:
+    if engine is not None and codec is not None:
+        raise click.UsageError(
+            "--engine writes raw files, which many can write at once: no --codec"
+        )
+    with started(engine) as executor:
+        for ds in parts:
+            images, labels = ds.save(out, codec=codec, executor=executor)
+            click.echo(f"{printable(images)}, {printable(labels)}: {len(ds):,} items", err=True)
+            if not len(ds):
+                click.echo("note: nothing fits, so the files are empty", err=True)
 
 
 @contextlib.contextmanager

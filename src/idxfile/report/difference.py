@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
 
+from ..array import IdxArray, open
 from ..elements import Array, as_bytes, turn
 from ..header import Header
 from ..problems import settle
+from ..slabs.planning import Slab, plan
+from ..slabs.running import run
 from ..source import InOrder, Source, Spool, open_source
 from .facts import make_out
 
@@ -86,7 +91,7 @@ class Difference:
         }
 
 
-def diff(a: Any, b: Any) -> Difference:
+def diff(a: Any, b: Any, *, executor: Executor | None = None) -> Difference:
     """Compare two files by value, in constant memory.
 
     Different element types and codecs compare by value; two NaN are equal. Where only the number
@@ -95,6 +100,8 @@ def diff(a: Any, b: Any) -> Difference:
     Args:
         a: anything that `open` takes.
         b: likewise.
+        executor: who compares two files of which any item can be read, slab by slab: any
+            `concurrent.futures.Executor`. None: this thread.
 
     Returns:
         A `Difference`; `difference.equal` is the answer.
@@ -115,6 +122,8 @@ def diff(a: Any, b: Any) -> Difference:
         (x, header_x), (y, header_y) = files
         alike = header_x.ndim == header_y.ndim and header_x.item_shape == header_y.item_shape
         result = Difference(x.name, y.name, header_x, header_y, compared=alike)
+        if alike and executor is not None and _compare_spread(a, b, result, executor):
+            return result
         if alike:
             start = 0
             for p, q in zip_longest(*(_elements(*file) for file in files)):
@@ -177,6 +186,46 @@ def _compare(p: Array, q: Array, start: int, result: Difference) -> None:
             told[-1] = (number, told[-1][1] + count)
         elif len(told) < MOST_ITEMS:
             told.append((number, count))
+
+
+def _compare_spread(a: Any, b: Any, result: Difference, executor: Executor) -> bool:
+    """Compare on an executor, where any item of both can be read; False: it was not done."""
+    with open(a, mmap=False) as x, open(b, mmap=False) as y:
+        if not (x.ndim and all(z.portable and z.random_access for z in (x, y))):
+            return False
+        count = min(len(x), len(y))
+        for part in run(partial(_compare_slabs, result), _pairs(x, y, count), executor=executor):
+            result.elements += part.elements
+            result.items += part.items
+            result.largest = max(result.largest, part.largest)
+            room = MOST_ITEMS - len(result.differing_items)
+            result.differing_items += part.differing_items[:room]
+            if result.first is None:
+                result.first, result.first_values = part.first, part.first_values
+    return True
+
+
+def _pairs(x: IdxArray, y: IdxArray, count: int) -> Iterator[tuple[Slab, Slab]]:
+    """The slabs of x, each with the same items of y, as far as both have them."""
+    for slab in plan(x):
+        length = min(len(slab), count - slab.first)
+        if length > 0:
+            mine = replace(slab, stop=slab.start + length)
+            yield mine, Slab(y, slab.first, slab.first + length, slab.first, len(y))
+
+
+def _compare_slabs(both: Difference, pair: tuple[Slab, Slab]) -> Difference:
+    """What two slabs of the same items have of their own."""
+    found = Difference(both.a, both.b, both.header_a, both.header_b, compared=True)
+    per_item = math.prod(both.header_a.item_shape)
+    start = pair[0].first * per_item
+    step = BLOCK_SIZE // max(1, per_item) * pair[0].array.header.item_nbytes or 1
+    for p in pair[0].blocks(block_nbytes=step):
+        first = start // max(1, per_item)
+        q = replace(pair[1], start=first, stop=first + len(p), first=first).read()
+        _compare(p.reshape(-1), q.reshape(-1), start, found)
+        start += p.size
+    return found
 
 
 def _index(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
