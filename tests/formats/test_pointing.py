@@ -144,6 +144,17 @@ def test_what_is_changed_cannot_be_pointed_to(options: dict[str, Any], tmp_path:
     assert os.listdir(tmp_path) == ["a.npy"]
 
 
+@pytest.mark.parametrize("target", ["a.idx", "link.idx"])
+def test_the_elements_that_are_pointed_to_are_not_written_over(target: str, tmp_path: Path) -> None:
+    idxfile.write(tmp_path / "a.idx", np.arange(6, dtype="uint8"))
+    os.symlink("a.idx", tmp_path / "link.idx")
+    with pytest.raises(UnsupportedError, match="the target is the file that would be pointed to"):
+        convert(
+            tmp_path / "a.idx", tmp_path / target, target_format="hdf5", point=True, overwrite=True
+        )
+    assert idxfile.read(tmp_path / "a.idx").tolist() == list(range(6))
+
+
 def test_what_is_compressed_cannot_be_pointed_to(tmp_path: Path) -> None:
     data = idx_bytes(np.zeros((10, 3), "uint8"))
     (tmp_path / "a.idx.gz").write_bytes(gzip.compress(data))

@@ -141,7 +141,7 @@ def convert(
         meter.total += nbytes(columns.first) if dtype == "auto" else 0
         columns = settle(columns, writer, dtype=dtype, scale=scale)
         if point:
-            _check_stored(columns)
+            _check_stored(columns, target)
         with result(target, kind, overwrite) as place:
             names[place] = target
             write(place, columns)
@@ -190,14 +190,24 @@ class _Meter:
             self._progress(self._done, self.total)
 
 
-def _check_stored(columns: Columns) -> None:
-    """Refuse to point to elements that do not lie one after another in one plain file.
+def _same_file(one: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(one, other)
+
+
+def _check_stored(columns: Columns, target: str) -> None:
+    """Refuse to point to elements that do not lie one after another in one plain file that stays.
 
     Raises:
-        UnsupportedError: for columns that are compressed, changed, or not in order.
+        UnsupportedError: for columns that are compressed, changed, or not in order; and where the
+            target would take the place of the elements.
     """
     for name, array in columns.arrays.items():
-        if stored_of(array) is None:
+        stored = stored_of(array)
+        if stored is not None and _same_file(stored.source.name, target):
+            raise UnsupportedError(
+                "the target is the file that would be pointed to", file=target, hint="name another"
+            )
+        if stored is None:
             raise UnsupportedError(
                 f"{name}: the elements do not lie in the file as they are meant",
                 hint="only uncompressed elements can be pointed to, unchanged and in their order",

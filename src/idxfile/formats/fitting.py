@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UnsupportedError
+from ..report.facts import counted
 from .casts import as_type, held, is_text, numbered, scaled
 from .columns import Columns
 from .results import Kind
@@ -120,7 +121,7 @@ def _check_shape(name: str, shape: tuple[int, ...], writer: Format, *, fewest: i
     most = writer.ndim[1]
     if not fewest <= len(shape) <= most:
         raise UnsupportedError(
-            f"{name}: {len(shape)} dimensions; {writer.title} holds {fewest} to {most}",
+            f"{name}: {counted(len(shape), 'dimension')}; {writer.title} holds {fewest} to {most}",
             found=len(shape),
             expected=[fewest, most],
         )
