@@ -923,3 +923,17 @@ def test_the_whole_items_of_a_cut_file(packing: str | None, array: np.ndarray) -
             x = array_room.open_whole_items(file)
         assert_same(np.asarray(x), array[:whole])
         x.close()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_items_of_a_file_beyond_memory_are_announced(tmp_path, monkeypatch, dtype):
+    """One after the other through the map, each would wait for the disk."""
+    monkeypatch.setattr("idxfile.array.memory_nbytes", lambda: 100)
+    values = np.arange(60, dtype=dtype).reshape(20, 3)
+    idxfile.write(tmp_path / "x.idx", values)
+    announced = []
+    with idxfile.open(tmp_path / "x.idx") as x:
+        monkeypatch.setattr(x._source, "will_need", lambda *where: announced.append(where))
+        assert np.array_equal(x.take([3, -1]), values[[3, -1]])
+    one = values[0].nbytes
+    assert announced == [(12 + 3 * one, one), (12 + 19 * one, one)]

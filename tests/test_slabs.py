@@ -209,12 +209,12 @@ def test_chosen_items_are_the_same_bytes_however_they_are_written(tmp_path_facto
         st.lists(st.integers(0, len(whole) - 1), max_size=80) if len(whole) else st.just([])
     )
     bucket = data.draw(st.integers(1, 100))
-    memory = data.draw(st.sampled_from([0, None]))
+    most = data.draw(st.sampled_from([0, None]))
     before = choosing._BUCKET_NBYTES
     choosing._BUCKET_NBYTES = bucket
     try:
         items = Items(arrays, np.array(index, np.intp))
-        write_items(items, str(folder / "out"), slab_nbytes=bucket, memory_nbytes=memory)
+        write_items(items, str(folder / "out"), slab_nbytes=bucket, most=most)
     finally:
         choosing._BUCKET_NBYTES = before
     assert (folder / "out").read_bytes() == idxfile.encode(whole[index])
@@ -234,7 +234,7 @@ def test_a_shuffle_is_the_same_on_processes(tmp_path, processes, monkeypatch):
             str(tmp_path / "twice"),
             executor=processes,
             slab_nbytes=2000,
-            memory_nbytes=0,
+            most=0,
         )
     for a, b in zip(alone, spread, strict=True):
         assert Path(a).read_bytes() == Path(b).read_bytes()

@@ -24,7 +24,7 @@ from .opening import Recipe, check_identity, judge_spooled, no_array_error, open
 from .problems import Handling, settle
 from .selection import Items, in_bounds, select
 from .source import SPOOL_NBYTES, LocalFile, Memory, Source, Spool, header_prefix
-from .source.local import FileIdentity, reserve
+from .source.local import FileIdentity, memory_nbytes, reserve
 from .source.seeking import UnfitError
 
 __all__ = ["IdxArray", "open", "read"]
@@ -84,6 +84,8 @@ class IdxArray:
         self._judged = source.size is not None
         self._stored: Array | None = None
         self._direct: Array | None = None
+        self._cold = isinstance(source, LocalFile) and source.size > memory_nbytes() // 2
+        """Whether most of the file cannot be in memory: what is asked for is not there yet."""
         self._ranges: Any = None
         """The content by ranges, of a compressed file that is made of blocks."""
         self._ranges_sought = False
@@ -231,6 +233,8 @@ class IdxArray:
             IndexError: for an item that is not there.
         """
         wanted, count, stored = np.asarray(items), len(self), self._whole()
+        if self._cold:
+            self._announce(in_bounds(wanted, count))
         if self._direct is not None and out is None and wanted.dtype == np.intp and wanted.ndim:
             # NumPy judges the numbers while it gathers, if it makes the result itself.
             return self._direct.take(wanted, 0)
@@ -249,6 +253,13 @@ class IdxArray:
             for low in range(0, wanted.size, step):
                 places[low : low + step] = stored.take(numbers[low : low + step], 0, None, "clip")
         return target
+
+    def _announce(self, items: Array) -> None:
+        """Have the disk fetch scattered items side by side, where the map would one by one."""
+        assert isinstance(self._source, LocalFile)
+        offset, nbytes = self._header.data_offset, self._header.item_nbytes
+        for item in items.reshape(-1).tolist():
+            self._source.will_need(offset + item * nbytes, nbytes)
 
     def peek(self, items: Any) -> Array | None:
         """Items by number, if they are at hand; None where a look at them would take long.

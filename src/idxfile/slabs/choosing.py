@@ -23,6 +23,7 @@ import numpy as np
 from ..elements import Array
 from ..header import Header
 from ..items import Items
+from ..source.local import memory_nbytes
 from .filling import Ground, filled, laid_out, lay
 from .planning import SLAB_NBYTES
 from .running import run
@@ -39,7 +40,7 @@ def write_items(
     *,
     executor: Executor | None = None,
     slab_nbytes: int = SLAB_NBYTES,
-    memory_nbytes: int | None = None,
+    most: int | None = None,
 ) -> None:
     """Write items as one raw IDX file, the same bytes however it is done.
 
@@ -48,11 +49,11 @@ def write_items(
         file: the path; it appears when it is whole.
         executor: who does it; None: this thread. The folder is one that all of them see.
         slab_nbytes: the bytes that one of them gathers at once.
-        memory_nbytes: from here on, scattered items go through buckets; half of this machine's
-            memory if None.
+        most: the bytes beyond which scattered items go through buckets; None: half of this
+            machine's memory.
     """
     with laid_out(file, items.dtype, items.shape) as ground, _laid_aside(items, file) as choice:
-        if through_buckets(items, memory_nbytes):
+        if through_buckets(items, most):
             counts = _in_two_passes(choice, ground, executor, slab_nbytes)
         else:
             step = max(1, slab_nbytes // max(1, items.item_nbytes))
@@ -62,11 +63,11 @@ def write_items(
         filled(ground, counts)
 
 
-def through_buckets(items: Items, memory_nbytes: int | None = None) -> bool:
+def through_buckets(items: Items, most: int | None = None) -> bool:
     """Whether items lie so scattered, and are so many, that buckets are the quicker way."""
-    if memory_nbytes is None:
-        memory_nbytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    return items.nbytes > memory_nbytes and bool((np.diff(items.index) < 0).any())
+    if most is None:
+        most = memory_nbytes() // 2
+    return items.nbytes > most and bool((np.diff(items.index) < 0).any())
 
 
 @dataclass(frozen=True)

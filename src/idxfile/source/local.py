@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import sys
@@ -26,6 +27,15 @@ class FileIdentity(NamedTuple):
     def of(cls, status: os.stat_result) -> FileIdentity:
         """What the system says of a file."""
         return cls(status.st_size, status.st_mtime_ns)
+
+
+@functools.cache
+def memory_nbytes() -> int:
+    """The memory of this machine; where the system does not say, 4 GiB."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 32
 
 
 def map_private(fd: int, size: int) -> mmap.mmap:
