@@ -548,7 +548,8 @@ def test_every_option_can_be_given_as_text_and_is_documented(name: str) -> None:
         work = getattr(module, function)
         for option, annotation in options_of(work).items():
             assert described(annotation)
-            assert f"{option}: " in inspect.getdoc(work) or row.module in ("pictures", "webdataset")
+            told = f"{option}: " in inspect.getdoc(work)
+            assert told or row.module in (".pictures", ".webdataset")
             default = inspect.signature(work).parameters[option].default
             text = "none" if default is None else str(default).lower()
             if not isinstance(default, tuple):

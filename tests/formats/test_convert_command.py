@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
@@ -273,6 +274,50 @@ def test_the_formats_are_listed(idx: Run) -> None:
     lines = out.splitlines()
     assert [line.split()[0] for line in lines] == ["format", *FORMATS]
     assert lines[2].split() == ["npy", ".npy", "yes", "yes", "NumPy", "array"]
+
+
+WHEEL = {
+    "inverse.py": """
+from idxfile.formats.columns import Columns, Sliced
+from idxfile.formats.row import Format
+import numpy as np
+
+ROW = Format("inverse", (".inv",), "inverse", "Bytes, inverted", types=("uint8",), ndim=(1, 1))
+
+def read_columns(path):
+    return Columns({"images": Sliced(255 - np.fromfile(path, "uint8"))})
+
+def write_columns(path, columns):
+    with open(path, "wb") as file:
+        for block in columns.first.blocks():
+            file.write((255 - block).tobytes())
+""",
+    "inverse-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: inverse\nVersion: 1.0\n",
+    "inverse-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "inverse-1.0.dist-info/entry_points.txt": "[idxfile.formats]\ninverse = inverse:ROW\n",
+    "inverse-1.0.dist-info/RECORD": "",
+}
+
+
+def test_an_installed_package_adds_a_format(folder: Path) -> None:
+    with zipfile.ZipFile("inverse-1.0-py3-none-any.whl", "w") as wheel:
+        for name, text in WHEEL.items():
+            wheel.writestr(name, text)
+    pip = ("-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", "site")
+    subprocess.run([sys.executable, *pip, "inverse-1.0-py3-none-any.whl"], check=True)
+    environment = os.environ | {"PYTHONPATH": str(folder / "site")}
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-m", "idxfile", "convert", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        return done.stdout + done.stderr
+
+    np.save("bytes.npy", np.arange(5, dtype="uint8"))
+    assert "inverse" in run("--formats")
+    assert run("bytes.npy", "bytes.inv") == "bytes.inv: images uint8 5\n"
+    assert Path("bytes.inv").read_bytes() == bytes([255, 254, 253, 252, 251])
+    run("bytes.inv", "bytes.idx", "--from", "inverse")
+    assert idxfile.read("bytes.idx").tolist() == [0, 1, 2, 3, 4]
 
 
 def test_help_costs_no_library(folder: Path) -> None:

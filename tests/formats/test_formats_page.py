@@ -86,7 +86,7 @@ def test_the_table_is_that_of_the_library() -> None:
 
 def test_every_option_of_a_format_is_on_the_page() -> None:
     for name, row in FORMATS.items():
-        if row.module in ("pictures", "webdataset", "cheader", "readmemh"):
+        if row.module in (".pictures", ".webdataset", ".cheader", ".readmemh"):
             continue  # they are told where they are described
         assert f"`{name}`" in PAGE
 

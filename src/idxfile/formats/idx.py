@@ -23,7 +23,7 @@ from ..pairs import open_dataset
 from ..problems import Problem, settle
 from ..sink import open_sink
 from ..source import InOrder, LocalFile, header_prefix, open_source
-from ..source.places import find_partner
+from ..source.places import beside, file_of, find_partner, is_url
 from .blocks import steps
 from .columns import Columns, Sliced, Streamed
 from .roles import ALL
@@ -49,14 +49,15 @@ def read_columns(
     """
     if os.path.isdir(path) and split == ALL:
         return _all_pairs(path, name)
-    if os.path.isdir(path) or _is_zip(path):
+    if os.path.isdir(path) or _is_zip(path) or (is_url(path) and path.endswith("/")):
         return _pair(open_dataset(path, split=split, name=name))
-    named = file_name(path)
+    named = file_name(file_of(path))
     partner = None
     if named is not None and named.role == "images" and labels == "auto":
         partner = find_partner(path)
     if named is not None and partner is not None:
-        return _pair(open_dataset((path, partner)), os.path.dirname(path), split_of(named.shared))
+        folder = beside(path, "") if is_url(path) else os.path.dirname(path)
+        return _pair(open_dataset((path, partner)), folder, split_of(named.shared))
     array = open_array(path, mmap=False)
     return Columns(
         {named.role if named else "images": _column(array)},
@@ -66,6 +67,8 @@ def read_columns(
 
 
 def _is_zip(path: str) -> bool:
+    if is_url(path):
+        return False
     with open(path, "rb") as file:
         return file.read(4) == b"PK\x03\x04" and zipfile.is_zipfile(path)
 

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import IdxError, UnsupportedError
 from ..problems import settle
 from ..source import open_source, pieces
+from ..source.places import download, file_of, is_url
 from .columns import Columns
 from .options import options_of, with_options
 from .recognition import format_of_source
@@ -84,6 +85,14 @@ def open_labels(stack: contextlib.ExitStack, names: dict[str, str], path: str) -
 @contextlib.contextmanager
 def _unpacked(path: str, row: Format) -> Iterator[str]:
     """The path of a file without compression: its own, or that of a copy for the while."""
+    if is_url(path) and row.name != "idx":
+        with tempfile.TemporaryDirectory(prefix="idxfile-") as folder:
+            copy = os.path.join(folder, os.path.basename(file_of(path)) or "copy")
+            with open(copy, "wb") as file:
+                download(path, file)
+            with _unpacked(copy, row) as unpacked:
+                yield unpacked
+        return
     source = None if row.packs or os.path.isdir(path) else open_source(path, mmap=False)
     try:
         if source is None or not source.codecs:

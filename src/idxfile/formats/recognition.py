@@ -15,6 +15,7 @@ from ..errors import FormatError, UnsupportedError
 from ..header import examine
 from ..names import file_name
 from ..source import header_prefix, open_source
+from ..source.places import is_url
 from .row import Format
 from .table import FORMATS, all_formats
 
@@ -36,6 +37,8 @@ def format_of_source(path: str) -> Format:
     """
     if os.path.isdir(path):
         return _format_of_folder(path)
+    if is_url(path) and path.endswith("/"):
+        return FORMATS["idx"]
     prefix = _prefix(path)
     if _is_idx(prefix):
         return FORMATS["idx"]

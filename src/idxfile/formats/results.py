@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from typing import Literal
 
+from ..errors import UnsupportedError
 from ..sink import atomic_file, atomic_folder, sync_folder
+from ..source.places import exists, is_url, public
 
 __all__: list[str] = []
 
@@ -28,6 +30,16 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
         IsADirectoryError: for a folder where a file is to be written.
         NotADirectoryError: for a file where a folder is to be written.
     """
+    if is_url(target):
+        if kind != "file":
+            raise UnsupportedError(
+                "a folder in a store is not written as a whole",
+                file=public(target),
+                hint="convert into a folder here, and copy it there",
+            )
+        if not overwrite and exists(target):
+            raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", public(target))
+        return
     target = target.rstrip("/") or "/"
     if os.path.isdir(target):
         if kind == "file":

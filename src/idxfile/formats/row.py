@@ -28,7 +28,7 @@ class Format:
     suffixes: tuple[str, ...]
     """Suffixes of file names."""
     module: str
-    """Where its functions are: a module of this folder, or a dotted name."""
+    """Where its functions are: the name of a module; with a dot before it, of this folder."""
     title: str
     """What it is, for people."""
     signatures: tuple[str, ...] = ()
@@ -70,8 +70,7 @@ class Format:
         Raises:
             MissingExtraError: when a package that it needs is not installed.
         """
-        name = self.module if "." in self.module else f"{__package__}.{self.module}"
-        return imported(name, self.extra)
+        return imported(self.module, self.extra)
 
 
 def imported(name: str, extra: str | None) -> Any:
@@ -81,7 +80,7 @@ def imported(name: str, extra: str | None) -> Any:
         MissingExtraError: with the line that installs it.
     """
     try:
-        return import_module(name)
+        return import_module(name, __package__)
     except ImportError as error:
         if extra is None:
             raise

@@ -1,6 +1,6 @@
 """FORMATS: every format that can be converted from or to, as one table.
 
-A row names a module of this folder with two functions (or one of them):
+A row names a module with two functions (or one of them):
 
     read_columns(path, **options) -> Columns
     write_columns(path, columns, **options) -> None
@@ -12,7 +12,7 @@ that stay where they are has a third function, `point_columns(path, columns, **o
 
 What a row says a format holds is enforced: nothing else ever reaches its writer. Another package
 adds a format by an entry point of the group `idxfile.formats` that gives such a row, with the
-dotted name of its own module.
+name of its own module.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ FORMATS: dict[str, Format] = {
         Format(
             "idx",
             (".idx",),
-            "idx",
+            ".idx",
             "IDX file",
             types=IDX_TYPE_NAMES,
             label_types=tuple(name for name in IDX_TYPE_NAMES if "int" in name),
             packs=True,
             classes=True,
         ),
-        Format("npy", (".npy",), "npy", "NumPy array", ("a NumPy .npy file",), several=False),
+        Format("npy", (".npy",), ".npy", "NumPy array", ("a NumPy .npy file",), several=False),
         Format(
             "npz",
             (".npz",),
-            "npz",
+            ".npz",
             "NumPy arrays in a zip archive",
             ("a zip archive",),
             (".npy",),
@@ -61,7 +61,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "csv",
             (".csv", ".txt"),
-            "delimited",
+            ".delimited",
             "CSV table",
             ("a CSV table", "a text file"),
             packs=True,
@@ -72,7 +72,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "tsv",
             (".tsv", ".tab"),
-            "delimited",
+            ".delimited",
             "Table with tabs",
             ("a CSV table", "a text file"),
             presets=(("delimiter", "tab"),),
@@ -84,7 +84,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "jsonl",
             (".jsonl", ".ndjson"),
-            "jsonlines",
+            ".jsonlines",
             "JSON lines",
             ("a JSON document", "a text file"),
             packs=True,
@@ -95,7 +95,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "parquet",
             (".parquet", ".pq"),
-            "parquet",
+            ".parquet",
             "Parquet",
             ("a Parquet file",),
             extra="parquet",
@@ -106,7 +106,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "arrow",
             (".arrow", ".feather"),
-            "feather",
+            ".feather",
             "Arrow file (Feather 2)",
             ("an Arrow file",),
             extra="parquet",
@@ -117,7 +117,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "hdf5",
             (".h5", ".hdf5", ".hdf"),
-            "hdf5",
+            ".hdf5",
             "HDF5",
             ("an HDF5 file",),
             points=True,
@@ -129,7 +129,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "zarr",
             (".zarr",),
-            "zarr",
+            ".zarr",
             "Zarr, version 3",
             members=("zarr.json", ".zgroup", ".zarray"),
             folder=True,
@@ -141,7 +141,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "safetensors",
             (".safetensors",),
-            "safetensors",
+            ".safetensors",
             "Safetensors",
             separate=True,
             classes=True,
@@ -149,7 +149,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "mat",
             (".mat",),
-            "matlab",
+            ".matlab",
             "MATLAB 5 file",
             ("a MATLAB 5 file", "a MATLAB 7.3 (HDF5) file"),
             extra="mat",
@@ -161,7 +161,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "pictures",
             (),
-            "pictures",
+            ".pictures",
             "Folder of pictures",
             members=_PICTURES,
             folder=True,
@@ -176,7 +176,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "tar",
             (".tar",),
-            "pictures",
+            ".pictures",
             "Pictures in a tar archive",
             ("a tar archive",),
             _PICTURES,
@@ -192,7 +192,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "zip",
             (".zip",),
-            "pictures",
+            ".pictures",
             "Pictures in a zip archive",
             ("a zip archive",),
             _PICTURES,
@@ -207,7 +207,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "webdataset",
             (),
-            "webdataset",
+            ".webdataset",
             "WebDataset: samples in a tar archive",
             ("a tar archive",),
             (".cls",),
@@ -223,7 +223,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "c",
             (".h",),
-            "cheader",
+            ".cheader",
             "C header",
             reads=False,
             types=tuple(name for name in NUMBERS if name not in ("bool", "float16")),
@@ -233,7 +233,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "readmemh",
             (".mem", ".hex"),
-            "readmemh",
+            ".readmemh",
             "Memory file for Verilog's $readmemh",
             reads=False,
             several=False,
@@ -241,7 +241,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "kerchunk",
             (".json",),
-            "kerchunk",
+            ".kerchunk",
             "Kerchunk references: a Zarr view of a file that stays",
             reads=False,
             writes=False,
