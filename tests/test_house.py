@@ -23,8 +23,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("signatures",),
     ("header",),
     ("codecs",),
+    ("shards",),
     ("names",),
     ("source",),
+    ("sending",),
     ("sink",),
     ("classes",),
     # from here on with NumPy

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .elements import Array, as_bytes, exactly, numbers, read_elements, turn
-from .errors import IdxWarning, UnsupportedError, printable
+from .errors import IdxWarning, UnsupportedError, printable, sides
 from .gathering import gather, read_items, scatter
 from .header import ByteOrder, Header, examine
 from .opening import Recipe, check_identity, judge_spooled, no_array_error, open_header, recipe_of
@@ -177,7 +177,7 @@ class IdxArray:
         size = f"{self.nbytes:,} bytes of data from byte {self._header.data_offset}"
         facts = {
             "type": self._header.element.name,
-            "shape": " × ".join(map(str, self.shape)) or "scalar",
+            "shape": sides(self.shape),
             "size": size,
             "codec": " in ".join(reversed(self.codecs)) or "none",
             "mode": f"{self._mode}, closed" if self._closed else self._mode,
@@ -646,6 +646,8 @@ def open(
         if mode == "r+" and header.dialect != "idx":
             raise UnsupportedError("a Lush matrix is read, and never written", file=source.name)
         recipe = recipe_of(file, options, source)
+        if mode == "c" and hasattr(source, "in_memory"):
+            source = source.in_memory(spool_nbytes)
         return IdxArray(source, header, mode=mode, problems=problems, recipe=recipe)
     except BaseException:
         source.close()

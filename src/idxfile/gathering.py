@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .elements import Array, as_bytes, read_elements, read_many
@@ -31,6 +33,9 @@ def gather(source: Source, header: Header, items: Items, most: int) -> Array:
         most: the longest range to read where something in it is unwanted, in items.
     """
     target = np.empty((len(items), *header.item_shape), header.dtype)
+    if hasattr(source, "shard_with") and not isinstance(items, range):
+        _gather_from_shards(source, header, items, target, most)
+        return target
     if hasattr(source, "readinto_many"):
         runs = spans(items, 0, most)
         read_many(
@@ -48,6 +53,27 @@ def gather(source: Source, header: Header, items: Items, most: int) -> Array:
             read_items(source, header, start, block)
             target[where] = block[pick]
     return target
+
+
+def _gather_from_shards(
+    source: Any, header: Header, items: Array, target: Array, most: int
+) -> None:
+    """Fill a native array with ascending items: of shards in memory from there, others at once."""
+    parts = []
+    low = 0
+    while low < len(items):
+        first, stop, memory = source.shard_with(int(items[low]))
+        high = low + int(np.searchsorted(items[low:], stop))
+        if memory is None:
+            for start, _, where, _ in spans(items[low:high], 0, most):
+                place = target[low + where.start : low + where.stop]
+                parts.append((_offset(header, start), place))
+        else:
+            stored = np.frombuffer(memory, header.stored_dtype)
+            rows = stored.reshape(stop - first, *header.item_shape)
+            target[low:high] = rows[items[low:high] - first]
+        low = high
+    read_many(source, parts, header.stored_dtype)
 
 
 def scatter(file: LocalFile, header: Header, items: Items, block: Array) -> None:

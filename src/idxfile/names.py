@@ -15,6 +15,7 @@ from .codecs import CODECS, codec_named, codec_of_name
 from .errors import PairError, printable
 from .header import ELEMENT_TYPES, Header
 from .problems import Problem
+from .shards import MANIFEST_SUFFIX, without_number
 
 __all__: list[str] = []
 
@@ -49,8 +50,8 @@ class FileName(NamedTuple):
 
 def file_name(path: str) -> FileName | None:
     """Read the name of a file, or None where it names no role."""
-    base = os.path.basename(path).lower()
-    if base.endswith(JOURNAL_SUFFIX):
+    base = without_number(os.path.basename(path).lower())
+    if base.endswith((JOURNAL_SUFFIX, MANIFEST_SUFFIX)):
         return None
     while base.endswith(_SUFFIXES):
         base = base.rpartition(".")[0]

@@ -63,6 +63,8 @@ def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
 
 def recipe_of(file: Any, options: dict[str, Any], source: Any) -> Recipe | None:
     """The recipe of a file that was opened as this source; None for a file object."""
+    if hasattr(source, "shards"):  # many files know where they are, or nobody does
+        return None if source.identity is None else (source.place, options, source.identity)
     if not isinstance(file, (str, os.PathLike)):
         return None if hasattr(file, "read") else (file, options, None)
     place = local_path(os.fsdecode(file))

@@ -20,6 +20,7 @@ from .classes import read_classes
 from .dataset import Dataset
 from .errors import FormatError, PairError
 from .names import Role, file_name, split_of
+from .shards import folded
 from .source import open_source, pieces
 from .source.places import beside, file_of, is_url, local_path, names_in, partners_of, public
 
@@ -93,9 +94,9 @@ def open_dataset(
 def _in_folder(folder: str) -> Iterable[Candidate]:
     if not os.path.isdir(folder):
         return
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if not entry.name.startswith(".") and file_name(entry.name) and entry.is_file():
-            yield Candidate(entry.path, lambda path=entry.path: path)  # type: ignore[misc]
+    for path in folded(names_in(folder) or ()):
+        if not os.path.basename(path).startswith(".") and file_name(path):
+            yield Candidate(path, lambda path=path: path)  # type: ignore[misc]
 
 
 def _in_store(folder: str) -> list[Candidate]:
@@ -108,7 +109,7 @@ def _in_store(folder: str) -> list[Candidate]:
         )
     return [
         Candidate(file_of(url), lambda url=url: url)  # type: ignore[misc]
-        for url in names
+        for url in folded(names)
         if file_name(file_of(url))
     ]
 
@@ -256,7 +257,7 @@ def _open_pair(
                     hint="give the images first",
                 )
             by_path = isinstance(labels, (str, os.PathLike)) and (
-                is_url(labels) or os.path.isfile(labels)
+                is_url(labels) or os.path.isfile(labels) or bool(array.shards)
             )
             recipe = array.__reduce__() if by_path else None
         table.flags.writeable = False

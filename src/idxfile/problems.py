@@ -182,6 +182,26 @@ PROBLEMS: dict[str, ProblemKind] = {
             "label-range", "note", PairError, "From where to where the labels run.", readable=True
         ),
         ProblemKind("changed", "error", FormatError, "The file changed while it was being read."),
+        ProblemKind("shard-missing", "error", FormatError, "A shard of a numbered set is missing."),
+        ProblemKind("shard-twice", "error", FormatError, "Two files are the same shard of a set."),
+        ProblemKind(
+            "shard-extra", "error", FormatError, "A file has the name of a shard, and is none."
+        ),
+        ProblemKind(
+            "shard-differs",
+            "error",
+            FormatError,
+            "A shard has items of another type or shape than the first one.",
+        ),
+        ProblemKind(
+            "shard-changed",
+            "error",
+            FormatError,
+            "A shard is not what its manifest says, or what it was when the set was opened.",
+        ),
+        ProblemKind(
+            "manifest-damaged", "error", FormatError, "The manifest of a set cannot be read as one."
+        ),
     )
 }
 

@@ -21,11 +21,12 @@ from ..problems import Problem
 from .blocked import BlockedInflater, member_nbytes
 from .local import LocalFile
 from .memory import Memory
-from .places import is_url, local_path
+from .places import is_url, local_path, may_be_several
 from .stream import FileObject, Spool
 
 if TYPE_CHECKING:
     from .remote import RemoteFile
+    from .shards import Shards
 
 __all__ = ["FileObject", "LocalFile", "Memory", "Source", "Spool", "open_source"]
 
@@ -74,12 +75,13 @@ def open_source(
     mmap: bool = True,
     spool_nbytes: int = SPOOL_NBYTES,
     writeable: bool = False,
-) -> LocalFile | Memory | FileObject | Spool | RemoteFile:
+) -> LocalFile | Memory | FileObject | Spool | RemoteFile | Shards:
     """Open whatever the user calls a file, and take the compressions off.
 
     Args:
         file: a path (str or PathLike), an address (`https://…`, `s3://…`), bytes-like data, or a
             binary file object or stream, which is read from its current position and never closed.
+            A list of such, a pattern (`x-*.idx`) or a folder with a set of shards is one file.
         mmap: whether a plain local file is mapped; if not, it is read by position.
         spool_nbytes: what is inflated, or comes from a pipe, is kept in memory up to this size
             and in a temporary file beyond it.
@@ -110,9 +112,15 @@ def open_source(
 
 def _open_outermost(
     file: Any, mmap: bool, spool_nbytes: int, writeable: bool
-) -> LocalFile | Memory | FileObject | Spool | RemoteFile:
+) -> LocalFile | Memory | FileObject | Spool | RemoteFile | Shards:
+    if isinstance(file, (list, tuple)):
+        return _open_several(file, mmap, spool_nbytes)  # type: ignore[return-value]
     if isinstance(file, (str, os.PathLike)):
         place = local_path(os.fsdecode(file))
+        if may_be_several(place):
+            several = _open_several(place, mmap, spool_nbytes)
+            if several is not None:
+                return several
         if is_url(place):
             from .remote import open_remote
 
@@ -141,9 +149,23 @@ def _open_outermost(
     return Spool.of_stream(file, name, spool_nbytes)
 
 
-def _open_path(path: str, mmap: bool, spool_nbytes: int, writeable: bool) -> LocalFile | Spool:
+def _open_several(file: Any, mmap: bool, spool_nbytes: int) -> Shards | None:
+    """Open what stands for several files; None where it stands for one."""
+    from .finding import find_shards
+    from .shards import Shards
+
+    found = find_shards(file)
+    return None if found is None else Shards(found, mmap=mmap, spool_nbytes=spool_nbytes)
+
+
+def _open_path(
+    path: str, mmap: bool, spool_nbytes: int, writeable: bool
+) -> LocalFile | Spool | Shards:
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
+        several = _open_several(path, mmap, spool_nbytes)
+        if several is not None:
+            return several
         raise IsADirectoryError(21, "Is a folder; give one of the files in it", path)
     if stat.S_ISREG(mode):
         return LocalFile(path, mapped=mmap, writeable=writeable)

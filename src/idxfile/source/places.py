@@ -89,6 +89,32 @@ def names_in(folder: str) -> list[str] | None:
     return sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
 
 
+def exists(place: str) -> bool:
+    """Whether there is a file at a place, here or in a store.
+
+    Raises:
+        FetchError: where a store does not tell.
+    """
+    if not is_url(place):
+        return os.path.isfile(local_path(place))
+    from .remote import exists as is_object
+
+    return is_object(place)
+
+
+def download(url: str, file: Any) -> None:
+    """Write an object as it lies in its store into a file object, in constant memory."""
+    from .remote import open_remote
+
+    source = open_remote(url, 1 << 20)
+    try:
+        stream = source.in_order()
+        while piece := stream.read(1 << 18):
+            file.write(piece)
+    finally:
+        source.close()
+
+
 def partners_of(place: str) -> list[str]:
     """The files beside one that could be the other half of its pair."""
     mine = file_name(file_of(place))
@@ -150,6 +176,4 @@ def _likely_names(place: str) -> list[str]:
 
 def _asked_for(place: str, candidates: list[str]) -> list[str]:
     """The first of these addresses where something is, as a list of one, or of none."""
-    from .remote import exists
-
     return next(([url] for url in candidates if exists(url)), [])

@@ -1,0 +1,268 @@
+"""Which files a place stands for, when it stands for several: a set, a pattern, a list."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ..errors import FormatError, printable
+from ..problems import Problem
+from ..shards import (
+    MANIFEST_SUFFIX,
+    MOST_MANIFEST_NBYTES,
+    Manifest,
+    ShardSet,
+    natural,
+    read_manifest,
+    sets_of,
+    shard_name,
+)
+from .places import beside, file_of, is_pattern, is_url, local_path, names_in, public
+from .remote.faults import DeniedError
+
+__all__: list[str] = []
+
+_NUMBERED_URL = re.compile(r"(.*/)([^/]*-(?:\?{5,}|\*)-of-[0-9]{5,}[^/?#]*)(\?[^/]*)?", re.DOTALL)
+_MOST_NUMBERED = 1_000_000
+"""So many addresses are made of a pattern."""
+
+
+class Found(NamedTuple):
+    """Several files that are meant as one."""
+
+    name: str
+    """What errors call them together."""
+    place: Any
+    """What finds the same files again from anywhere; None where nothing does."""
+    places: tuple[Any, ...]
+    """The files, in order."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with the set as such."""
+    manifest_place: str | None = None
+    """Where its manifest lies, if it has one."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the files, without their folders."""
+        return [_base(os.fsdecode(place)) for place in self.places]
+
+
+def find_shards(file: Any) -> Found | None:
+    """The files that a list, a pattern, a folder or a manifest stands for; None for one file.
+
+    A file that has the very name of a pattern is that file.
+
+    Raises:
+        FileNotFoundError: when no file fits a pattern.
+        FormatError: for an empty list, a folder with several sets, or a damaged manifest.
+        OSError: as the system gives it.
+    """
+    if isinstance(file, (list, tuple)):
+        return _listed(file)
+    if not isinstance(file, (str, os.PathLike)):
+        return None
+    place = local_path(os.fsdecode(file))
+    if is_url(place):
+        return _in_store(place)
+    if os.path.isdir(place):
+        return _in_folder(place, names_in(place) or ())
+    if os.path.lexists(place):
+        return _of_manifest(place) if place.endswith(MANIFEST_SUFFIX) else None
+    if not is_pattern(place):
+        return None
+    absolute = os.path.join(glob.escape(os.getcwd()), place)
+    return _fitting(place, absolute, filter(os.path.isfile, glob.glob(place)))
+
+
+def load_manifest(found: Found) -> Manifest | None:
+    """The manifest of a set, where there is one.
+
+    Raises:
+        FormatError: when it is damaged, or names other files than there are.
+        OSError: when it cannot be read.
+    """
+    if found.manifest_place is None:
+        return None
+    try:
+        manifest = _read(found.manifest_place)
+    except FileNotFoundError:
+        return None
+    named = [shard.name for shard in manifest.shards]
+    if named != found.names:
+        missing, more = sorted({*named} - {*found.names}), sorted({*found.names} - {*named})
+        facts = [f"lacks {name}" for name in more[:1]]
+        facts += [f"names {name}, which is not there" for name in missing[:1]]
+        raise FormatError(
+            f"the manifest {printable(' and '.join(facts)) or 'names them in another order'}",
+            file=found.manifest_place,
+            found=named,
+            expected=found.names,
+            hint="it is of another set of this name: remove it, or write the set again",
+            code="manifest-damaged",
+        )
+    return manifest
+
+
+def _base(place: str) -> str:
+    return os.path.basename(file_of(place))
+
+
+def _absolute(place: str) -> str:
+    return place if is_url(place) else os.path.join(os.getcwd(), place)
+
+
+def _listed(files: Sequence[Any]) -> Found:
+    """A list is taken as it is: these files, in this order."""
+    if not files:
+        raise FormatError("an empty list of files", hint="an array needs a file, if an empty one")
+    if not all(isinstance(file, (str, os.PathLike)) for file in files):
+        return Found(f"<{len(files):,} files>", None, tuple(files))
+    places = tuple(local_path(os.fsdecode(file)) for file in files)
+    whole = _whole_set(places)
+    if whole is not None:
+        return _of_set(whole, _absolute(whole.place))
+    first = os.path.basename(public(places[0]) if is_url(places[0]) else places[0])
+    return Found(f"<{len(files):,} files, {first} first>", list(map(_absolute, places)), places)
+
+
+def _whole_set(places: Sequence[str]) -> ShardSet | None:
+    """The one set that a list of files is, exactly."""
+    folder = os.path.join(os.path.dirname(places[0]), "")
+    if is_url(folder) or any(os.path.join(os.path.dirname(p), "") != folder for p in places):
+        return None
+    sets = sets_of(map(os.path.basename, places), folder, any_kind=True)
+    fits = len(sets) == 1 and sets[0].places == list(places) and not sets[0].problems()
+    return sets[0] if fits else None
+
+
+def _in_folder(folder: str, places: Iterable[str]) -> Found | None:
+    """The one set of a folder; None where there is none."""
+    sets = sets_of(map(_base, places), beside(folder, "") if is_url(folder) else folder_of(folder))
+    if len(sets) > 1:
+        raise FormatError(
+            f"several sets of shards: {' and '.join(printable(each.pattern) for each in sets)}",
+            file=public(folder) if is_url(folder) else folder,
+            found=[each.pattern for each in sets],
+            hint="give the pattern of the one that is meant",
+            code="shard-twice",
+        )
+    return _of_set(sets[0], _absolute(sets[0].place)) if sets else None
+
+
+def folder_of(folder: str) -> str:
+    """A folder as what stands before the names of its files."""
+    return os.path.join(folder, "")
+
+
+def _of_set(shards: ShardSet, place: str) -> Found:
+    folder = shards.folder
+    return Found(
+        f"{folder}{shards.pattern}",
+        place,
+        tuple(shards.places),
+        tuple(shards.problems()),
+        folder + shards.manifest_name,
+    )
+
+
+def _fitting(pattern: str, absolute: str, places: Iterable[str]) -> Found:
+    """All files that fit a pattern: a set, whole ones in folders of their own, or others."""
+    fitting = sorted((p for p in places if not p.endswith(MANIFEST_SUFFIX)), key=natural)
+    if not fitting:
+        raise FileNotFoundError(2, "No file fits this pattern", pattern)
+    by_folder: dict[str, list[str]] = defaultdict(list)
+    for place in fitting:
+        name = os.path.basename(place)
+        by_folder[place[: len(place) - len(name)]].append(name)
+    sets = [
+        each
+        for folder, names in by_folder.items()
+        for each in sets_of(names, folder, any_kind=True)
+    ]
+    if not sets:
+        return Found(pattern, absolute, tuple(fitting))
+    problems = [problem for each in sets for problem in each.problems()]
+    for one, other in pairwise(sets):
+        if one.folder == other.folder:
+            names = f"{printable(one.pattern)} and {printable(other.pattern)}"
+            hint = "give a pattern that only one of them fits"
+            problems.append(Problem("shard-twice", f"two sets of shards: {names}", hint=hint))
+    numbered = {place for each in sets for place in each.places}
+    for place in fitting:
+        if place not in numbered:
+            text = f"{printable(place)} is no shard of {printable(sets[0].pattern)}"
+            problems.append(
+                Problem("shard-extra", text, hint="give a pattern that it does not fit")
+            )
+    if len(sets) == 1:
+        return _of_set(sets[0], absolute)._replace(problems=tuple(problems))
+    places_in_order = (place for each in sets for place in each.places)
+    return Found(pattern, absolute, tuple(places_in_order), tuple(problems))
+
+
+def _of_manifest(place: str) -> Found:
+    """The files that a manifest names, beside it."""
+    manifest = _read(place)
+    names = [shard.name for shard in manifest.shards]
+    if is_url(place):
+        return Found(public(place), place, tuple(beside(place, n) for n in names), (), place)
+    folder = place[: len(place) - len(os.path.basename(place))]
+    return Found(place, _absolute(place), tuple(folder + name for name in names), (), place)
+
+
+def _in_store(url: str) -> Found | None:
+    numbered = _NUMBERED_URL.fullmatch(url)
+    if numbered:
+        folder, name, query = numbered.groups(default="")
+        parts = shard_name(name)
+        if parts is not None and parts.number is None and 0 < parts.total <= _MOST_NUMBERED:
+            places = tuple(f"{folder}{parts.numbered(n)}{query}" for n in range(parts.total))
+            manifest = f"{folder}{parts.stem}{MANIFEST_SUFFIX}{query}"
+            return Found(public(folder) + name, url, places, (), manifest)
+    path = file_of(url)
+    if path.endswith(MANIFEST_SUFFIX):
+        return _of_manifest(url)
+    if path.endswith("/"):
+        found = _in_folder(url, names_in(url) or ())
+        return found and found._replace(place=url)
+    wanted = os.path.basename(path)
+    if "*" not in wanted:
+        return None
+    names = names_in(beside(url, ""))
+    if names is None:
+        raise FormatError(
+            "this place does not tell what lies in it",
+            file=public(url),
+            hint="give the list of files, or a pattern that counts them: x-*-of-00042.idx",
+        )
+    return _fitting(public(url), url, (n for n in names if fnmatch.fnmatchcase(_base(n), wanted)))
+
+
+def _read(place: str) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        FileNotFoundError: where there is none, or a store hides whether there is one.
+    """
+    from . import open_source, pieces
+
+    name = public(place) if is_url(place) else place
+    try:
+        source = open_source(place, mmap=False)
+    except DeniedError as error:  # a store that hides what it has not, refuses
+        raise FileNotFoundError(2, "There is no manifest", name) from error
+    try:
+        data = bytearray()
+        for piece in pieces(source):
+            data += piece
+            if len(data) > MOST_MANIFEST_NBYTES:
+                break
+    finally:
+        source.close()
+    return read_manifest(bytes(data), name)

@@ -1,0 +1,263 @@
+"""Shards that are held open, and shards that pass by in order."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..errors import UnsupportedError
+from ..header import Header, examine
+from ..problems import settle
+from . import InOrder, header_prefix
+from .local import read_exactly, write_exactly
+from .stream import Spool
+
+__all__: list[str] = []
+
+COPIED_NBYTES = 1 << 18
+"""Up to here bytes are copied from a map; more come faster by position."""
+
+_PIECE_NBYTES = 1 << 20
+_MOST_HELD = 1024
+
+
+def most_held() -> int:
+    """How many shards may be open at once: a part of the files that the system allows us."""
+    try:
+        import resource
+
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    except (ImportError, OSError):
+        return 64
+    return _MOST_HELD if soft < 0 else max(2, min(_MOST_HELD, soft // 8))
+
+
+class Held:
+    """The elements of one shard, at hand; its file is closed when the last reader lets go."""
+
+    __slots__ = ("_owned", "_source", "_start", "counts", "memory", "near", "used")
+
+    def __init__(
+        self, source: Any, start: int, memory: memoryview | None, *, owned: bool = True
+    ) -> None:
+        """Hold a shard.
+
+        Args:
+            source: where its elements are read from; None where all are in memory.
+            start: the byte of the source at which they begin.
+            memory: the elements, where they are in memory or mapped.
+            owned: whether the source is closed with it.
+        """
+        self._source = source
+        self._start = start
+        self._owned = owned
+        self.memory = memory
+        self.counts = owned
+        """Whether a file is open for it."""
+        self.near = not hasattr(source, "readinto_many")
+        """Whether its bytes come at once."""
+        self.used = True
+
+    def copy(self, offset: int, view: memoryview) -> bool:
+        """Fill `view` from byte `offset` of the elements, if a copy from memory does it."""
+        count = len(view)
+        if self.memory is None or count > COPIED_NBYTES or offset + count > len(self.memory):
+            return False
+        view[:] = self.memory[offset : offset + count]
+        self.used = True
+        return True
+
+    def fill(self, parts: Sequence[tuple[int, memoryview]]) -> bool:
+        """Fill buffers, each from its own byte of the elements.
+
+        Returns:
+            Whether all of them were there.
+        """
+        if not self.near:
+            self._source.readinto_many([(self._start + at, view) for at, view in parts])
+            return True
+        for offset, view in parts:
+            if self._source is None:
+                assert self.memory is not None
+                view[:] = self.memory[offset : offset + len(view)]
+                continue
+            if self.copy(offset, view):
+                continue
+            if self._source.readinto_at(self._start + offset, view) < len(view):
+                return False
+        return True
+
+    def __del__(self) -> None:
+        if self._owned:
+            self._source.close()
+
+
+class Overflow:
+    """One temporary file for the elements of many shards."""
+
+    def __init__(self) -> None:
+        self._file: Any = None
+        self._nbytes = 0
+        self._lock = threading.Lock()
+
+    def reserve(self, nbytes: int) -> int:
+        """A place for so many bytes; where it begins."""
+        with self._lock:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="idxfile-")  # noqa: SIM115
+            start = self._nbytes
+            self._nbytes += nbytes
+            return start
+
+    def write(self, start: int, elements: Elements) -> None:
+        """Write all elements of a shard to a place that was reserved for them."""
+        piece = memoryview(bytearray(_PIECE_NBYTES))
+        while count := elements.readinto(piece):
+            write_exactly(self._file.fileno(), piece[:count], start)
+            start += count
+
+    def readinto_at(self, start: int, view: Any) -> int:
+        """Fill `view` from byte `start` on."""
+        return read_exactly(self._file.fileno(), view, start)
+
+    def close(self) -> None:
+        """Remove the file."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+
+def header_of(source: Any) -> Header:
+    """The header of one shard, judged.
+
+    Raises:
+        FormatError: when it is not right.
+        UnsupportedError: for a scalar or a Lush matrix.
+    """
+    header, found = examine(header_prefix(source), source.size)
+    settle([*source.problems, *found], "raise", source.name)
+    assert header is not None  # settle has raised
+    if not header.shape:
+        raise UnsupportedError("a scalar has no items to put behind others", file=source.name)
+    if header.dialect != "idx":
+        raise UnsupportedError(
+            "a Lush matrix is no shard of an IDX file",
+            file=source.name,
+            hint="write it as IDX first: idxfile.write(new, idxfile.read(old))",
+        )
+    return header
+
+
+def judge(source: Spool, header: Header, size: int | None) -> None:
+    """Judge a shard whose length is known only now that all of it was read."""
+    found = list(source.problems)
+    if size != header.file_nbytes:
+        for problem in examine(header_prefix(source), size)[1]:
+            if problem.code == "trailing-data":  # it was read no further than one byte
+                problem = replace(problem, message=f"at least {problem.message}")
+            found.append(problem)
+    settle(found, "raise", source.name)
+
+
+class Elements:
+    """The elements of one shard in order, judged at their end."""
+
+    def __init__(self, source: Any, header: Header) -> None:
+        self._source = source
+        self._header = header
+        if isinstance(source, Spool):
+            source.limit = header.file_nbytes
+        self._stream = InOrder(source)
+        self._left = header.nbytes
+        self._judged = source.size is not None
+        before = memoryview(bytearray(header.data_offset))
+        self._stream.readinto(before)
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` with the next bytes of the elements; 0 at their end.
+
+        Raises:
+            FormatError: when the shard ends before, or goes on behind.
+        """
+        view = view[: self._left]
+        count = self._stream.readinto(view) if len(view) else 0
+        self._left -= count
+        if count < len(view) or not self._left:
+            self._finish()
+        return count
+
+    def _finish(self) -> None:
+        size = self._header.file_nbytes - self._left
+        if self._judged and not self._left:
+            return
+        self._judged = True
+        size += 0 if self._left else self._stream.readinto(memoryview(bytearray(1)))
+        judge(self._source, self._header, size)
+
+    def close(self) -> None:
+        """Close the shard."""
+        self._source.close()
+
+
+class HeldInOrder:
+    """The elements of a shard that is held, in order."""
+
+    def __init__(self, held: Held, nbytes: int) -> None:
+        self._held = held
+        self._nbytes = nbytes
+        self._position = 0
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` with the next bytes of the elements; 0 at their end."""
+        view = view[: self._nbytes - self._position]
+        self._held.fill([(self._position, view)])
+        self._position += len(view)
+        return len(view)
+
+    def close(self) -> None:
+        """It stays held."""
+
+
+class ShardsInOrder:
+    """All bytes of some shards as one file, from the first on."""
+
+    def __init__(self, head: bytes, shards: Iterator[Elements | HeldInOrder]) -> None:
+        self._head = memoryview(head)
+        self._shards = shards
+        self._now: Elements | HeldInOrder | None = None
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+        view = memoryview(buffer).cast("B")
+        done = min(len(self._head), len(view))
+        view[:done] = self._head[:done]
+        self._head = self._head[done:]
+        while done < len(view):
+            if self._now is None:
+                self._now = next(self._shards, None)
+                if self._now is None:
+                    break
+            try:
+                count = self._now.readinto(view[done:])
+            except BaseException:
+                self._now.close()
+                raise
+            if not count:
+                self._now.close()
+                self._now = None
+            done += count
+        return done
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes, at least one and at most `limit`; b"" at the end."""
+        buffer = bytearray(limit)
+        return bytes(memoryview(buffer)[: self.readinto(buffer)])
+
+    def close(self) -> None:
+        """Close the shard that is being read."""
+        if self._now is not None:
+            self._now.close()

@@ -1,0 +1,118 @@
+"""What is known of the shards of a set before they are opened, and whether they fit together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..codecs import codec_of_name
+from ..errors import FormatError, UnsupportedError, printable
+from ..header import MAX_DIMENSION, Header
+from ..problems import Problem
+from .finding import Found, load_manifest
+from .local import FileIdentity
+from .places import is_url, public
+from .remote.object import RemoteIdentity
+
+__all__: list[str] = []
+
+
+class Facts(NamedTuple):
+    """What is known of a shard without holding it open."""
+
+    header: Header
+    nbytes: int | None
+    """Of the file as it lies there; None where only reading tells."""
+    identity: Any
+    """What tells that it is the same; None where nothing does, or it was not looked at."""
+    codecs: tuple[str, ...] = ()
+
+
+def of_manifest(found: Found) -> list[Facts] | None:
+    """What the manifest says of each shard, where there is one and the sizes are as it says.
+
+    Local files are asked for their sizes; a store is not: each shard is held against the manifest
+    when it is touched.
+    """
+    try:
+        manifest = load_manifest(found)
+    except FormatError:  # the shards themselves decide; `check` tells
+        return None
+    if manifest is None:
+        return None
+    facts = []
+    for place, shard in zip(found.places, manifest.shards, strict=True):
+        header = Header.of(manifest.dtype, (shard.items, *manifest.item_shape))
+        identity: Any = RemoteIdentity(shard.nbytes, shard.sha256)
+        if not is_url(place):
+            identity = FileIdentity.of(os.stat(place))
+            if identity.size != shard.nbytes:
+                return None
+        codec = codec_of_name(shard.name) if shard.nbytes != header.file_nbytes else None
+        facts.append(Facts(header, shard.nbytes, identity, (codec.name,) if codec else ()))
+    return facts
+
+
+def joined(facts: Sequence[Facts], found: Found) -> Header:
+    """The header of the one file that the shards make.
+
+    Raises:
+        FormatError: where one has items of another type or shape; it names the file.
+        UnsupportedError: for over 2^32 - 1 items.
+    """
+    first = facts[0].header
+    for place, each in zip(found.places, facts, strict=True):
+        if (each.header.element, each.header.item_shape) != (first.element, first.item_shape):
+            raise differing(each.header, first, shown(place), shown(found.places[0])).error(
+                shown(place)
+            )
+    count = sum(each.header.shape[0] for each in facts)
+    if count > MAX_DIMENSION:
+        raise UnsupportedError(
+            f"{count:,} items in {len(facts):,} shards; one array holds {MAX_DIMENSION:,}",
+            file=found.name,
+            found=count,
+            expected=MAX_DIMENSION,
+            hint="open some of them: a list of files",
+        )
+    return Header.of(first.element.name, (count, *first.item_shape))
+
+
+def differing(mine: Header, wanted: Header, name: str, first: str) -> Problem:
+    """The finding of a shard whose items are others than those of the first one."""
+    return Problem(
+        "shard-differs",
+        f"items of {mine.element.name} {mine.item_shape}, "
+        f"expected {wanted.element.name} {wanted.item_shape} as in {printable(first)}",
+        found=str(mine),
+        expected=str(wanted),
+        hint="only files of equal items make one array",
+    )
+
+
+def changed(name: str, found: str, expected: str) -> FormatError:
+    problem = Problem(
+        "shard-changed",
+        f"found {found}, expected {expected}: the shard is not what it was said to be",
+        found=found,
+        expected=expected,
+        hint="it was changed after the set was opened, or its manifest is of another set",
+    )
+    error = problem.error(name)
+    assert isinstance(error, FormatError)
+    return error
+
+
+def shown(place: Any) -> str:
+    """The name of a shard, as errors show it."""
+    if not isinstance(place, (str, os.PathLike)):
+        return f"<{type(place).__name__}>"
+    name = os.fsdecode(place)
+    return public(name) if is_url(name) else name
+
+
+def absolute(place: Any) -> Any:
+    if is_url(place) or not isinstance(place, str):
+        return place
+    return os.path.join(os.getcwd(), place)
