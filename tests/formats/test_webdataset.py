@@ -188,6 +188,8 @@ def test_a_webdataset_is_not_taken_for_a_tree(tmp_path: Path) -> None:
         pictures.read_columns(str(path))
     assert 'source_format="webdataset"' in str(error.value.hint)
     assert len(pictures.read_columns(str(path), labels=None)) == 4
+    done = convert(path, tmp_path / "x.npz")  # its content says what it is
+    assert (done.source_format, list(done.columns)) == ("webdataset", ["images", "labels"])
 
 
 def test_what_is_no_picture_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ def format_of_source(path: str) -> Format:
         rows = [row for row in rows if row in named]
     if names := _archived(path) if any(row.members for row in rows) else []:
         rows = _by_members(rows, names)
-    chosen = next((row for row in named if row in rows), None) or next(iter(rows), None)
+    fitting = (row for row in rows if row in named or not row.suffixes)
+    chosen = next(fitting, None) or next(iter(rows), None)
     if chosen is None:
         raise FormatError(
             f"this is {kind.name}, which cannot be converted from",
