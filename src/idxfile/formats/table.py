@@ -18,7 +18,7 @@ name of its own module.
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 
 from ..errors import IdxWarning
@@ -32,7 +32,19 @@ _INTEGERS = tuple(name for name in NUMBERS if "int" in name)
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".gif")
 """How the names of pictures end, in small letters."""
 
-_PICTURES = (*PICTURES, *map(str.upper, PICTURES))
+_PICTURE_ENDS = (*PICTURES, *map(str.upper, PICTURES))
+
+_pictures = partial(
+    Format,
+    extra="images",
+    types=("uint8",),
+    label_types=_INTEGERS,
+    typed=False,
+    ndim=(3, 4),
+    empty="no",
+    classes=True,
+)
+_table = partial(Format, packs=True, typed=False, ndim=(1, 64), empty="no items")
 
 FORMATS: dict[str, Format] = {
     row.name: row
@@ -58,28 +70,20 @@ FORMATS: dict[str, Format] = {
             separate=True,
             classes=True,
         ),
-        Format(
+        _table(
             "csv",
             (".csv", ".txt"),
             ".delimited",
             "CSV table",
             ("a CSV table", "a text file"),
-            packs=True,
-            typed=False,
-            ndim=(1, 64),
-            empty="no items",
         ),
-        Format(
+        _table(
             "tsv",
             (".tsv", ".tab"),
             ".delimited",
             "Table with tabs",
             ("a CSV table", "a text file"),
             presets=(("delimiter", "tab"),),
-            packs=True,
-            typed=False,
-            ndim=(1, 64),
-            empty="no items",
         ),
         Format(
             "jsonl",
@@ -158,22 +162,15 @@ FORMATS: dict[str, Format] = {
             separate=True,
             classes=True,
         ),
-        Format(
+        _pictures(
             "pictures",
             (),
             ".pictures",
             "Folder of pictures",
-            members=_PICTURES,
+            members=_PICTURE_ENDS,
             folder=True,
-            extra="images",
-            types=("uint8",),
-            label_types=_INTEGERS,
-            typed=False,
-            ndim=(3, 4),
-            empty="no",
-            classes=True,
         ),
-        Format(
+        _pictures(
             "webdataset",
             (),
             ".webdataset",
@@ -181,44 +178,23 @@ FORMATS: dict[str, Format] = {
             ("a tar archive",),
             (".cls",),
             packs=True,
-            extra="images",
-            types=("uint8",),
-            label_types=_INTEGERS,
-            typed=False,
-            ndim=(3, 4),
-            empty="no",
-            classes=True,
         ),
-        Format(
+        _pictures(
             "tar",
             (".tar",),
             ".pictures",
             "Pictures in a tar archive",
             ("a tar archive",),
-            _PICTURES,
+            _PICTURE_ENDS,
             packs=True,
-            extra="images",
-            types=("uint8",),
-            label_types=_INTEGERS,
-            typed=False,
-            ndim=(3, 4),
-            empty="no",
-            classes=True,
         ),
-        Format(
+        _pictures(
             "zip",
             (".zip",),
             ".pictures",
             "Pictures in a zip archive",
             ("a zip archive",),
-            _PICTURES,
-            extra="images",
-            types=("uint8",),
-            label_types=_INTEGERS,
-            typed=False,
-            ndim=(3, 4),
-            empty="no",
-            classes=True,
+            _PICTURE_ENDS,
         ),
         Format(
             "c",
