@@ -56,7 +56,7 @@ def test_a_number_of_workers_is_one(words: str) -> None:
     assert "is no number of workers" in answer.output
 
 
-@pytest.mark.parametrize("name", ["dask"])
+@pytest.mark.parametrize("name", ["dask", "ray"])
 def test_an_engine_that_is_not_installed_names_its_extra(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
