@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ..errors import UnsupportedError
-from ..sink import atomic_file, atomic_folder, sync_folder
+from ..sink import atomic_file, atomic_folder, errors_named, sync_folder
 from ..source.places import exists, is_url, public
 
 __all__: list[str] = []
@@ -69,7 +69,9 @@ def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.Abstract
 @contextlib.contextmanager
 def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
     """A temporary folder whose files are moved into a folder at the end, beside what is there."""
-    with tempfile.TemporaryDirectory(prefix=".idxfile-", dir=folder) as aside:
+    with errors_named(folder):
+        temporary = tempfile.TemporaryDirectory(prefix=".idxfile-", dir=folder)
+    with temporary as aside:
         yield aside
         moves = [(os.path.join(aside, n), os.path.join(folder, n)) for n in os.listdir(aside)]
         moves = [(new, name) for new, name in moves if not _same(new, name)]
