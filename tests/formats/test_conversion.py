@@ -684,6 +684,14 @@ def test_an_empty_folder_is_nothing(tmp_path: Path) -> None:
         convert(tmp_path / "empty", tmp_path / "a.npy")
 
 
+@pytest.mark.parametrize("column", ["images", "labels"])
+def test_a_folder_with_a_single_file_is_read(column: str, pair: Path, tmp_path: Path) -> None:
+    convert(pair, f"{tmp_path}/out/", column=column)
+    assert list(convert(tmp_path / "out", tmp_path / "a.npz").columns) == [column]
+    with pytest.raises(FileNotFoundError, match="No pair"):
+        convert(tmp_path / "out", tmp_path / "a.npz", split="test")
+
+
 def test_lush_matrices_are_read(tmp_path: Path) -> None:
     header = bytes.fromhex("554c3d1e 01000000 03000000 01000000 01000000")
     (tmp_path / "a.mat").write_bytes(header + b"\x07\x08\x09")

@@ -42,11 +42,13 @@ def read_columns(
     """Open an IDX file, or a pair.
 
     Args:
-        path: a file; a folder or a zip archive with a pair.
+        path: a file; a folder or a zip archive with a pair; a folder with a single file.
         labels: whether the labels of a file of images are taken, if they lie beside it.
         split: train, test …, where there are several; all takes every pair of a folder.
         name: words of the files' names, likewise.
     """
+    if os.path.isdir(path) and split is None and name is None:
+        path = _only_file(path) or path
     if os.path.isdir(path) and split == ALL:
         return _all_pairs(path, name)
     if os.path.isdir(path) or _is_zip(path) or (is_url(path) and path.endswith("/")):
@@ -64,6 +66,12 @@ def read_columns(
         split=split_of(named.shared) if named else None,
         close=array.close,
     )
+
+
+def _only_file(folder: str) -> str | None:
+    """The IDX file of a folder that holds no other."""
+    names = [name for name in os.listdir(folder) if file_name(name) and name[0] != "."]
+    return os.path.join(folder, names[0]) if len(names) == 1 else None
 
 
 def _is_zip(path: str) -> bool:
