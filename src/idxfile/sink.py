@@ -2,6 +2,8 @@
 
 A file is written under a temporary name beside its own, made durable, and renamed: write, fsync,
 rename, fsync of the folder. Whoever has the old file open or mapped keeps it whole.
+
+One file of over 400 lines: every way in which something becomes whole stands here.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from .codecs import BLOCK_NBYTES, Codec, blocked_member, codec_named, codec_of_name
+from .sending import atomic_object, open_upload_sink
 from .source.local import write_exactly
+from .source.places import file_of, is_url, local_path
 
 __all__ = ["Sink", "open_sink"]
 
@@ -48,28 +52,35 @@ class Sink(Protocol):
         """Leave nothing of it. After `commit` this does nothing."""
 
 
-def open_sink(target: Any, *, codec: str | None = "auto", blocked: bool = False) -> Sink:
+def open_sink(
+    target: Any, *, codec: str | None = "auto", blocked: bool = False, patched: bool = False
+) -> Sink:
     """Open whatever the user wants to write to, with the compression that was chosen.
 
     Args:
-        target: a path, or a writable binary file object (written from its position, not closed).
+        target: a path, an address, or a writable binary file object (written from its position,
+            not closed).
         codec: gz, bz2, xz, zst; None for raw; "auto" goes by the suffix of the name.
         blocked: gz only: many small members, for random access.
+        patched: whether `patch` will be called. What is written to an address waits in a temporary
+            file then, since no part of an object is changed once it was sent.
 
     Raises:
         ValueError: for an unknown codec, or `blocked` with another codec than gz.
         TypeError: for a target that is neither.
         OSError: as the system gives it.
     """
-    path = os.fsdecode(target) if isinstance(target, (str, os.PathLike)) else None
+    path = local_path(os.fsdecode(target)) if isinstance(target, (str, os.PathLike)) else None
     if codec == "auto":
-        row = codec_of_name(path) if path is not None else None
+        row = codec_of_name(file_of(path)) if path is not None else None
     else:
         row = None if codec is None else codec_named(codec)
     if blocked and (row is None or row.name != "gz"):
         raise ValueError("blocked=True is a way of writing gz: give a name in .gz, or codec='gz'")
     sink: Sink
-    if path is not None:
+    if path is not None and is_url(path):
+        sink = open_upload_sink(path, patched=patched and row is None)
+    elif path is not None:
         sink = _open_path(path)
     elif hasattr(target, "write") and not isinstance(target, io.TextIOBase):
         sink = ObjectSink(target)
@@ -329,8 +340,13 @@ def atomic_file(path: str) -> Iterator[str]:
     """A temporary path beside `path`, for writers that want a name; renamed at the end.
 
     What stands there is made durable first, and gets the mode bits of a file that it replaces;
-    nothing is left after an exception. The suffix of the temporary name is that of `path`.
+    nothing is left after an exception. The suffix of the temporary name is that of `path`, which
+    may be an address: what is for a store is sent at the end.
     """
+    if is_url(path):
+        with atomic_object(path) as temporary:
+            yield temporary
+        return
     final = os.path.realpath(path)
     folder = os.path.dirname(final)
     temporary = _beside(final, "new")

@@ -26,6 +26,7 @@ from .opening import open_header
 from .sink import Sink, open_sink
 from .source import LocalFile
 from .source.local import write_exactly
+from .source.places import is_url, local_path, public
 
 __all__ = ["IdxWriter", "append", "concat", "create", "encode", "write"]
 
@@ -155,7 +156,7 @@ def create(
         (3, 2)
     """
     header = Header.of(idx_type_name(dtype), (count or 0, *map(int, item_shape)))
-    sink = open_sink(file, codec=codec, blocked=blocked)
+    sink = open_sink(file, codec=codec, blocked=blocked, patched=count is None)
     if count is None and not sink.patchable:
         sink.abort()
         raise ValueError(
@@ -310,7 +311,13 @@ def append(file: Any, block: Any, *, cast: Cast = None) -> None:
     """
     if not isinstance(file, (str, os.PathLike)):
         raise TypeError(f"append needs the path of a file, not {type(file).__name__}")
-    path = os.fsdecode(file)
+    path = local_path(os.fsdecode(file))
+    if is_url(path):
+        raise UnsupportedError(
+            "an object in a store is not changed in place, and appenders cannot exclude each other",
+            file=public(path),
+            hint="write a new one: idxfile.concat(new, [old, more])",
+        )
     with _locked(path) as fd:
         source, header = open_header(path, mmap=False)
         with contextlib.closing(source):

@@ -20,6 +20,10 @@ class BucketServer:
         )
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         self.requests: list[tuple[str, str, str | None]] = []
+        self.client: Any = None
+        """A client of boto3, which sees what is really there."""
+        self.package = ""
+        """What reads and writes: obstore or fsspec."""
         self.before: Callable[[str, str], int | None] = lambda method, path: None
         """Called with method and path of each request; a status that it returns is the answer."""
 
@@ -39,6 +43,17 @@ class BucketServer:
     def asked(self, method: str = "GET") -> list[tuple[str, str | None]]:
         """Path and range of the requests of a kind."""
         return [(path, wanted) for kind, path, wanted in self.requests if kind == method]
+
+    def objects(self) -> dict[str, bytes]:
+        """What is in the bucket."""
+        found = self.client.list_objects_v2(Bucket="shelf").get("Contents", [])
+        keys = [each["Key"] for each in found]
+        return {k: self.client.get_object(Bucket="shelf", Key=k)["Body"].read() for k in keys}
+
+    def unfinished(self) -> list[str]:
+        """What was begun to be written, and neither finished nor given up."""
+        found = self.client.list_multipart_uploads(Bucket="shelf").get("Uploads", [])
+        return [each["Key"] for each in found]
 
     def __enter__(self) -> BucketServer:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)

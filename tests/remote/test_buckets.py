@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import numpy as np
 import pytest
-import s3fs
 from bucket_server import BucketServer
+from buckets import bucket_fixture, shared_fixture  # noqa: F401
 
 import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, FormatError
 from idxfile.cli import main
-from idxfile.source.remote import faults
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 LABELS = np.arange(300, dtype=np.uint8) % 10
@@ -34,45 +31,11 @@ OBJECTS = {
 EXPECTED = {"images.idx": IMAGES, "wide.idx": WIDE, "images.idx.gz": IMAGES, "small.idx": LABELS}
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[BucketServer, Any]]:
-    with pytest.MonkeyPatch.context() as patch, BucketServer() as server:
-        for name, value in {
-            "AWS_ENDPOINT_URL": server.endpoint,
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "secret-word",
-            "AWS_REGION": "us-east-1",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_CONFIG_FILE": "/dev/null",
-            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-        }.items():
-            patch.setenv(name, value)
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="shelf")
-        yield server, client
-        client.close()
-
-
-@pytest.fixture(params=["obstore", "fsspec"])
-def bucket(
-    request: pytest.FixtureRequest,
-    shared: tuple[BucketServer, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[BucketServer]:
-    """A bucket with all objects in it, read by one of the two packages."""
-    server, client = shared
-    monkeypatch.setenv("IDXFILE_REMOTE", request.param)
-    limits = faults.Limits(connect_seconds=5, stall_seconds=5, attempts=3, first_pause_seconds=0.01)
-    monkeypatch.setattr(faults, "LIMITS", limits)
+@pytest.fixture(autouse=True)
+def _objects(bucket: BucketServer) -> None:
     for name, data in OBJECTS.items():
-        client.put_object(Bucket="shelf", Key=name, Body=data)
-    s3fs.S3FileSystem.clear_instance_cache()
-    server.requests.clear()
-    server.before = lambda method, path: None
-    server.package = request.param
-    server.client = client
-    yield server
-    server.before = lambda method, path: None
+        bucket.client.put_object(Bucket="shelf", Key=name, Body=data)
+    bucket.requests.clear()
 
 
 def at(name: str) -> str:

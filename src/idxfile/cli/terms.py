@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import click
 
 from ..errors import printable
 from ..report.facts import counted
+from ..source.places import exists, is_url, public
 from . import tell
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
@@ -41,8 +41,9 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
     Raises:
         click.UsageError: when the file exists.
     """
-    if not force and os.path.isfile(path):
-        raise click.UsageError(f"{printable(path)} exists; --force writes over it")
+    if not force and exists(path):
+        shown = public(path) if is_url(path) else path
+        raise click.UsageError(f"{printable(shown)} exists; --force writes over it")
 
 
 def each(files: Iterable[str], work: Callable[[str], int]) -> int:

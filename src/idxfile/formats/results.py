@@ -37,6 +37,9 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
                 file=public(target),
                 hint="convert into a folder here, and copy it there",
             )
+        from ..source.remote import check_writes
+
+        check_writes(target)
         if not overwrite and exists(target):
             raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", public(target))
         return

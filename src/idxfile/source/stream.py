@@ -141,6 +141,10 @@ class Spool:
         spool._outer = outer
         return spool
 
+    def closes(self, close: Callable[[], None]) -> None:
+        """Say what else is closed with it."""
+        self._close = close
+
     @property
     def problems(self) -> list[Problem]:
         """What was found wrong so far, of the outermost compression first."""

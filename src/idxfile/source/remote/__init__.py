@@ -11,11 +11,21 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from ...errors import UnsupportedError
+from ..places import public
 from ..stream import Spool
 from .faults import DeniedError
-from .object import RemoteFile, RemoteIdentity
+from .object import RemoteFile, RemoteIdentity, Upload
 
-__all__ = ["RemoteFile", "RemoteIdentity", "exists", "list_folder", "open_remote"]
+__all__ = [
+    "RemoteFile",
+    "RemoteIdentity",
+    "check_writes",
+    "exists",
+    "list_folder",
+    "open_remote",
+    "open_upload",
+]
 
 CLOUDS = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
 
@@ -59,6 +69,33 @@ def exists(url: str) -> bool:
     except (FileNotFoundError, DeniedError):  # a store that hides what it has not, refuses
         return False
     return True
+
+
+def check_writes(url: str) -> None:
+    """Make sure that a store is one that can be written.
+
+    Raises:
+        UnsupportedError: for a web server.
+    """
+    if _store_of(url).WRITES:
+        return
+    raise UnsupportedError(
+        "a web server is read, and never written",
+        file=public(url),
+        hint="write a file, or into a bucket: s3://, gs://, az://",
+    )
+
+
+def open_upload(url: str) -> Upload:
+    """Begin to write an object.
+
+    Raises:
+        UnsupportedError: for a store that is read only.
+        FetchError: where it cannot be written.
+    """
+    check_writes(url)
+    upload: Upload = _store_of(url).open_upload(url)
+    return upload
 
 
 def list_folder(url: str) -> list[str] | None:

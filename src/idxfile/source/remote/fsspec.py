@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -17,9 +16,11 @@ from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults
 from .faults import DeniedError, MissingObjectError, SilentStoreError, changed, pause
-from .object import RemoteIdentity
+from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
-__all__ = ["FsspecObject", "FsspecStream", "list_folder", "open_object"]
+__all__ = ["FsspecObject", "FsspecStream", "list_folder", "open_object", "open_upload"]
+
+WRITES = True
 
 PACKAGES = {
     "s3": "s3fs",
@@ -200,6 +201,39 @@ class WholeStream:
         self._file.close()
 
 
+def open_upload(url: str) -> FsspecUpload:
+    """Begin to write a file that is there when it is complete."""
+    fs, path = file_system(url)
+    name = public(url)
+    options = {"autocommit": False, "block_size": PART_NBYTES}
+    return FsspecUpload(_ask(name, lambda: fs.open(path, "wb", **options)), name)
+
+
+class FsspecUpload:
+    """A file that is being written, and not there yet."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.name = name
+        self._file = file
+
+    def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
+        for start in range(0, len(data), UPLOAD_PIECE_NBYTES):
+            piece = bytes(data[start : start + UPLOAD_PIECE_NBYTES])
+            _ask(self.name, lambda piece=piece: self._file.write(piece), attempts=1)
+
+    def finish(self) -> None:
+        """Give it its name."""
+        _ask(self.name, self._file.close, attempts=1)
+        _ask(self.name, self._file.commit, attempts=1)
+
+    def cancel(self) -> None:
+        """Leave nothing of it."""
+        with contextlib.suppress(Exception):
+            self._file.discard()
+        self._file.closed = True  # else closing it, once it is forgotten, would write the rest
+
+
 def _identity(facts: Any) -> RemoteIdentity:
     version = next((facts[key] for key in (*_VERSIONS, *_TIMES) if facts.get(key)), None)
     return RemoteIdentity(facts.get("size"), None if version is None else str(version))
@@ -252,14 +286,3 @@ def _translated(name: str, error: Exception) -> Exception:
     return FetchError(
         f"it cannot be had ({kind}: {what[:300]})", file=name, hint="look at the address"
     )
-
-
-@contextlib.contextmanager
-def translated(name: str) -> Iterator[None]:
-    """Errors of a file system as ours."""
-    try:
-        yield
-    except (FetchError, UnsupportedError, MissingExtraError):
-        raise
-    except Exception as error:
-        raise _translated(name, error) from error

@@ -22,6 +22,8 @@ from .object import RemoteIdentity
 
 __all__ = ["HttpObject", "HttpStream", "list_folder", "open_object"]
 
+WRITES = False
+
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)\Z")
 _PIECE_NBYTES = 1 << 16
 _LONGEST_PAGE = 1 << 20

@@ -12,11 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from ...problems import Problem
+from ..stream import Spool
 from .ranges import Part, plan
 
 __all__ = ["RemoteFile"]
 
 REQUESTS_AT_ONCE = 8
+
+PART_NBYTES = 1 << 25
+"""What is written goes up in parts of 32 MiB: S3 takes 10,000 of them, which makes 320 GB."""
+
+UPLOAD_PIECE_NBYTES = 1 << 22
 
 
 class RemoteIdentity(NamedTuple):
@@ -38,6 +44,21 @@ class RemoteStream(Protocol):
 
     def close(self) -> None:
         """End the request."""
+
+
+class Upload(Protocol):
+    """An object that is being written. Until `finish` there is none of its name, or the old one."""
+
+    name: str
+
+    def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
+
+    def finish(self) -> None:
+        """Make it an object."""
+
+    def cancel(self) -> None:
+        """Leave nothing of it."""
 
 
 class RemoteObject(Protocol):
@@ -131,6 +152,13 @@ class RemoteFile:
             view[:] = self._head[start : start + len(view)]
         else:
             remote.fill(start, view)
+
+    def in_memory(self, spool_nbytes: int) -> Spool:
+        """The same object as one that is fetched whole, once, when it is first read."""
+        spool = Spool.of_stream(self.in_order(), self.name, spool_nbytes)
+        spool.identity = self.identity
+        spool.closes(self.close)
+        return spool
 
     def in_order(self) -> Streamed:
         """All bytes from the first on, for one reader that takes them in order."""

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib import import_module
+from queue import Empty, Full, Queue
+from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -19,9 +21,11 @@ from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults
 from .faults import DeniedError, MissingObjectError, changed, pause
-from .object import RemoteIdentity
+from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
-__all__ = ["ObstoreObject", "ObstoreStream", "list_folder", "open_object"]
+__all__ = ["ObstoreObject", "ObstoreStream", "list_folder", "open_object", "open_upload"]
+
+WRITES = True
 
 _STREAM_NBYTES = 1 << 20
 
@@ -197,6 +201,81 @@ class ObstoreStream:
     def close(self) -> None:
         """End the request."""
         self._pieces = None
+
+
+def open_upload(url: str) -> ObstoreUpload:
+    """Begin to write an object, in parts that are no object before the last one is there."""
+    store, path = store_of(url)
+    return ObstoreUpload(store, path, public(url))
+
+
+class ObstoreUpload:
+    """An object that is being written by a thread of its own, which is fed."""
+
+    def __init__(self, store: Any, path: str, name: str) -> None:
+        self.name = name
+        self._store = store
+        self._path = path
+        self._pieces: Queue[bytes | None] = Queue(2)
+        self._error: BaseException | None = None
+        self._cancelled = False
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
+        for start in range(0, len(data), UPLOAD_PIECE_NBYTES):
+            self._put(bytes(data[start : start + UPLOAD_PIECE_NBYTES]))
+
+    def finish(self) -> None:
+        """Make it an object."""
+        self._put(None)
+        self._thread.join()
+        self._raise()
+
+    def cancel(self) -> None:
+        """Leave nothing of it."""
+        self._cancelled = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with translated(self.name):
+                import_module("obstore").put(
+                    self._store,
+                    self._path,
+                    self._given(),
+                    use_multipart=True,
+                    chunk_size=PART_NBYTES,
+                    max_concurrency=4,
+                )
+        except BaseException as error:  # it is raised by whoever feeds
+            self._error = error
+
+    def _given(self) -> Iterator[bytes]:
+        while True:
+            try:
+                piece = self._pieces.get(timeout=0.05)
+            except Empty:
+                if self._cancelled:
+                    raise RuntimeError("given up") from None
+                continue
+            if piece is None:
+                return
+            yield piece
+
+    def _put(self, piece: bytes | None) -> None:
+        while True:
+            self._raise()
+            try:
+                self._pieces.put(piece, timeout=0.05)
+                return
+            except Full:
+                continue
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
 
 
 def _identity(meta: Any) -> RemoteIdentity:

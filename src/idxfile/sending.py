@@ -1,0 +1,122 @@
+"""Where bytes go that are for a store: an object that is there when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from .source.places import file_of, public
+
+__all__: list[str] = []
+
+_PIECE_NBYTES = 1 << 20
+
+
+def open_upload_sink(url: str, *, patched: bool) -> UploadSink | SpooledUploadSink:
+    """Open an object to be written.
+
+    Args:
+        url: where to.
+        patched: whether `patch` will be called.
+
+    Raises:
+        UnsupportedError: for a store that is read only.
+        OSError: where it cannot be written.
+    """
+    return SpooledUploadSink(url) if patched else UploadSink(url)
+
+
+class UploadSink:
+    """An object in a store, sent in parts as it is written."""
+
+    patchable = False
+
+    def __init__(self, url: str) -> None:
+        from .source.remote import open_upload
+
+        self.name = public(url)
+        self._upload = open_upload(url)
+        self._ended = False
+        self._owner = os.getpid()
+
+    def write(self, data: Any) -> None:
+        """Write all of `data` behind what was written before."""
+        self._upload.write(memoryview(data).cast("B"))
+
+    def patch(self, offset: int, data: bytes) -> None:
+        """Write over bytes that were written before."""
+        raise ValueError(f"{self.name} is being sent: what was written cannot be changed")
+
+    def commit(self) -> None:
+        """Make it an object."""
+        self._upload.finish()
+        self._ended = True
+
+    def abort(self) -> None:
+        """Leave nothing of it. After `commit` this does nothing."""
+        if not self._ended and self._owner == os.getpid():
+            self._ended = True
+            self._upload.cancel()
+
+
+class SpooledUploadSink:
+    """An object in a store, kept in a temporary file until it is complete, and then sent."""
+
+    patchable = True
+
+    def __init__(self, url: str) -> None:
+        from .source.remote import check_writes
+
+        check_writes(url)
+        self.name = public(url)
+        self._url = url
+        self._file = tempfile.TemporaryFile(prefix="idxfile-")  # noqa: SIM115
+
+    def write(self, data: Any) -> None:
+        """Write all of `data` behind what was written before."""
+        self._file.write(memoryview(data).cast("B"))
+
+    def patch(self, offset: int, data: bytes) -> None:
+        """Write over bytes that were written before."""
+        end = self._file.tell()
+        self._file.seek(offset)
+        self._file.write(data)
+        self._file.seek(end)
+
+    def commit(self) -> None:
+        """Make it an object."""
+        self._file.seek(0)
+        send(self._file, self._url)
+        self._file.close()
+
+    def abort(self) -> None:
+        """Leave nothing of it. After `commit` this does nothing."""
+        self._file.close()
+
+
+def send(file: Any, url: str) -> None:
+    """Send what a file object gives, as an object that is there when it is complete."""
+    sink = UploadSink(url)
+    try:
+        while piece := file.read(_PIECE_NBYTES):
+            sink.write(piece)
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
+
+
+@contextlib.contextmanager
+def atomic_object(url: str) -> Iterator[str]:
+    """A temporary path, for writers that want a name; what stands there is sent at the end."""
+    from .source.remote import check_writes
+
+    check_writes(url)
+    with tempfile.TemporaryDirectory(prefix="idxfile-") as folder:
+        temporary = os.path.join(folder, os.path.basename(file_of(url)))
+        yield temporary
+        with open(temporary, "rb") as file:
+            send(file, url)

@@ -1,0 +1,149 @@
+"""Objects that are written: there when they are complete, or not at all."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bucket_server import BucketServer
+from buckets import bucket_fixture, shared_fixture  # noqa: F401
+
+import idxfile
+from conftest import idx_bytes
+from idxfile import FetchError, UnsupportedError
+from idxfile.cli import main
+from idxfile.source.remote import fsspec, obstore
+
+IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
+BIG = np.random.default_rng(9).integers(0, 256, (20_000, 28, 28), np.uint8)
+
+
+def at(name: str) -> str:
+    return f"s3://shelf/{name}"
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least that S3 takes: 5 MiB."""
+    for module in (obstore, fsspec):
+        monkeypatch.setattr(module, "PART_NBYTES", 5 << 20)
+
+
+@pytest.mark.parametrize("array", [IMAGES, BIG], ids=["small", "in parts"])
+def test_an_object_is_written(bucket: BucketServer, array: Any) -> None:
+    idxfile.write(at("new.idx"), array)
+    idxfile.write(at("d/new.idx.gz"), array, blocked=True)
+    objects = bucket.objects()
+    assert objects["new.idx"] == idx_bytes(array)
+    assert np.array_equal(idxfile.read(objects["d/new.idx.gz"]), array)
+    assert np.array_equal(idxfile.read(at("d/new.idx.gz")), array)
+    assert bucket.unfinished() == []
+
+
+def test_it_is_not_there_before_it_is_complete(bucket: BucketServer) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="new.idx", Body=b"old")
+    for count in (len(BIG), None):
+        with idxfile.create(at("new.idx"), dtype="uint8", item_shape=(28, 28), count=count) as w:
+            for start in range(0, len(BIG), 2000):
+                w.append(BIG[start : start + 2000])
+                assert bucket.objects() == {"new.idx": b"old"}
+        assert bucket.objects() == {"new.idx": idx_bytes(BIG)}
+        bucket.client.put_object(Bucket="shelf", Key="new.idx", Body=b"old")
+    assert bucket.unfinished() == []
+
+
+@pytest.mark.parametrize("count", [len(BIG), None])
+@pytest.mark.parametrize("way", ["exception", "too few", "forgotten"])
+def test_nothing_is_left_of_what_is_given_up(
+    bucket: BucketServer, count: int | None, way: str
+) -> None:
+    if way == "too few" and count is None:
+        count = 2 * len(BIG)
+    writer = idxfile.create(at("new.idx"), dtype="uint8", item_shape=(28, 28), count=count)
+    writer.append(BIG[:15_000])
+    if way == "exception":
+        with pytest.raises(ZeroDivisionError), writer:
+            raise ZeroDivisionError
+    elif way == "too few":
+        with pytest.raises(ValueError, match="were promised: nothing was written"):
+            writer.close()
+    else:
+        del writer
+        gc.collect()
+    assert bucket.objects() == {}
+    assert bucket.unfinished() == []
+
+
+@pytest.mark.parametrize("count", [len(BIG), None])
+def test_a_store_that_refuses_is_told(bucket: BucketServer, count: int | None) -> None:
+    def refuse(method: str, path: str) -> int | None:
+        return 403 if method in ("PUT", "POST") else None
+
+    bucket.before = refuse
+    with (
+        pytest.raises(FetchError) as caught,
+        idxfile.create(at("new.idx"), dtype="uint8", item_shape=(28, 28), count=count) as w,
+    ):
+        w.append(BIG)
+    assert isinstance(caught.value, PermissionError)
+    assert str(caught.value).startswith("s3://shelf/new.idx: the store refuses it")
+    bucket.before = lambda method, path: None
+    assert bucket.objects() == {}
+
+
+def test_a_part_that_fails_is_sent_again(bucket: BucketServer) -> None:
+    turns = iter([None, 503, None])
+    bucket.before = lambda method, path: next(turns, None) if method == "PUT" else None
+    idxfile.write(at("new.idx"), BIG)
+    assert bucket.objects() == {"new.idx": idx_bytes(BIG)}
+
+
+def test_the_other_verbs(bucket: BucketServer, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", IMAGES)
+    idxfile.convert(tmp_path / "a.npy", at("a.idx"))
+    idxfile.convert(at("a.idx"), at("b.npy"))
+    idxfile.convert(at("b.npy"), tmp_path / "b.idx")
+    assert (tmp_path / "b.idx").read_bytes() == idx_bytes(IMAGES)
+    idxfile.concat(at("c.idx"), [at("a.idx"), at("a.idx")])
+    assert np.array_equal(idxfile.read(at("c.idx")), np.concatenate([IMAGES, IMAGES]))
+    with pytest.raises(FileExistsError, match="would be replaced"):
+        idxfile.convert(tmp_path / "a.npy", at("a.idx"), overwrite=False)
+    with pytest.raises(UnsupportedError, match="not changed in place") as caught:
+        idxfile.append(at("a.idx"), IMAGES)
+    assert caught.value.hint
+    with pytest.raises(ValueError, match="needs a raw local file"):
+        idxfile.open(at("a.idx"), mode="r+")
+    with idxfile.open(at("a.idx"), mode="c") as x:
+        x[3] = 9
+        assert x[3].max() == 9
+        assert np.array_equal(x[4], IMAGES[4])
+    assert np.array_equal(idxfile.read(at("a.idx")), IMAGES)
+
+
+def test_the_command_line(
+    bucket: BucketServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.idx"
+    idxfile.write(path, IMAGES)
+    assert main(["convert", str(path), at("a.idx")]) == 0
+    assert main(["convert", str(path), at("a.idx")]) == 2
+    assert main(["convert", "--force", str(path), at("a.idx")]) == 0
+    assert main(["concat", at("b.idx"), str(path), at("a.idx")]) == 0
+    assert main(["concat", at("b.idx"), str(path), at("a.idx")]) == 2
+    assert idxfile.read(at("b.idx")).shape == (600, 28, 28)
+    assert main(["append", at("a.idx"), str(path)]) == 4
+    capsys.readouterr()
+    assert main(["convert", "--force", str(path), "http://127.0.0.1:9/a.idx"]) == 4
+    assert "a web server is read, and never written" in capsys.readouterr().err
+
+
+def test_a_web_server_is_not_written() -> None:
+    for write in (
+        lambda url: idxfile.write(url, IMAGES),
+        lambda url: idxfile.create(url, dtype="uint8"),
+    ):
+        with pytest.raises(UnsupportedError, match="never written"):
+            write("http://127.0.0.1:9/a.idx")
