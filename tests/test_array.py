@@ -937,3 +937,12 @@ def test_items_of_a_file_beyond_memory_are_announced(tmp_path, monkeypatch, dtyp
         assert np.array_equal(x.take([3, -1]), values[[3, -1]])
     one = values[0].nbytes
     assert announced == [(12 + 3 * one, one), (12 + 19 * one, one)]
+
+
+def test_in_is_numpys(tmp_path):
+    values = np.arange(12, dtype="int16").reshape(3, 4)
+    idxfile.write(tmp_path / "x.idx.gz", values)
+    with idxfile.open(tmp_path / "x.idx.gz") as x:
+        assert 11 in x
+        assert 12 not in x
+        assert values[1] in x

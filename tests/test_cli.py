@@ -714,7 +714,7 @@ def test_long_work_shows_its_progress_to_a_terminal_alone(files: Path) -> None:
 
 NASTY = "a\n\x1b[31m\x9b31m\u202e\r-idx1-ubyte"
 ESCAPED = r"a\n\x1b[31m\x9b31m\u202e\r-idx1-ubyte"
-CONTROLS = re.compile(r"[^\n -~×“”…à-ÿ]|\n\n")
+CONTROLS = re.compile(r"[^\n -~×█“”…à-ÿ]|\n\n")
 
 NASTY_WORDS = [
     *(f"{name} NASTY" for name in ("info", "head", "check", "identify", "show", "stats")),

@@ -437,3 +437,12 @@ def test_a_wrong_lush_matrix_is_refused_by_name(
     _, problems = examine(bytes.fromhex(written), size)
     assert [problem.code for problem in problems] == [code]
     assert message in problems[0].message
+
+
+def test_very_many_dimensions_are_told_in_few_words():
+    """A header of 255 dimensions would fill the screen with digits otherwise."""
+    header, problems = examine(bytes((0, 0, 8, 255)) + b"\xff" * 1020, 1027)
+    assert len(str(header)) < 250
+    assert str(header).endswith("(255 dimensions)")
+    assert problems[0].message.startswith("needs about 10^2456 bytes, has 1,027")
+    assert len(problems[0].message + problems[0].hint) < 500

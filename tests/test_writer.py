@@ -575,3 +575,11 @@ def test_a_damaged_part_leaves_nothing(damage: Callable[[bytes], Any], tmp_path:
     with pytest.raises(FormatError):
         idxfile.concat(tmp_path / "a.idx", [idx_bytes(LARGE), damage(idx_bytes(LARGE))])
     assert os.listdir(tmp_path) == []
+
+
+def test_an_item_of_one_dimension_is_a_number(tmp_path):
+    with idxfile.create(tmp_path / "x.idx", dtype="uint8", item_shape=3) as w:
+        w.append(np.ones((2, 3), "uint8"))
+    assert idxfile.read(tmp_path / "x.idx").shape == (2, 3)
+    with pytest.raises(TypeError):
+        idxfile.create(tmp_path / "y.idx", dtype="uint8", item_shape=(2.5,))

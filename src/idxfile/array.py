@@ -89,10 +89,15 @@ class IdxArray:
         self._ranges: Any = None
         """The content by ranges, of a compressed file that is made of blocks."""
         self._ranges_sought = False
+        self._item_facts: tuple[Any, ...] = ()
+        """Of one item of shards: shape, bytes, stored type, elements."""
         self.dtype: np.dtype[Any] = header.dtype
         """The element type, in native byte order."""
         if isinstance(source, Spool):
             source.limit = header.file_nbytes
+        elif hasattr(source, "shard_with") and header.size and not no_array_error(header, ""):
+            size = header.size // header.shape[0]
+            self._item_facts = header.item_shape, header.item_nbytes, header.stored_dtype, size
         elif source.buffer is not None or not header.nbytes:
             self._attach()
 
@@ -206,6 +211,10 @@ class IdxArray:
         direct = self._direct
         if direct is not None:
             return direct[key]
+        if self._item_facts and type(key) is int:
+            found = self._item_of_shard(key)
+            if found is not None:
+                return found
         stored = self._whole()
         if stored is None:
             if not self.shape:
@@ -328,6 +337,10 @@ class IdxArray:
         step = max(1, block_nbytes // max(1, self._header.item_nbytes))
         for start in range(0, len(self), step):
             yield self._read_items(start, min(start + step, len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        """Whether the value stands anywhere, as NumPy's `in` has it; in constant memory."""
+        return any(bool((block == value).any()) for block in self.blocks())
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -528,6 +541,18 @@ class IdxArray:
         target = np.empty((1, *self._header.item_shape), self.dtype)
         self._fill(item, target)
         return target[0]
+
+    def _item_of_shard(self, key: int) -> Any:
+        """One item of a shard that is in memory, fresh and native; None where it is not."""
+        shape, nbytes, stored, size = self._item_facts
+        item = key + self._header.shape[0] if key < 0 else key
+        if not 0 <= item < self._header.shape[0]:
+            return None
+        first, _, memory = self._source.shard_with(item)  # type: ignore[attr-defined]
+        if memory is None:
+            return None
+        flat = np.frombuffer(memory, stored, size, (item - first) * nbytes)
+        return flat.reshape(shape).astype(self.dtype)[()]
 
     def _fill(self, start: int, target: Array) -> None:
         """Fill a native array with the items from `start` on, by position."""

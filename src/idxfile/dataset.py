@@ -17,7 +17,7 @@ from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator
 from .classes import write_classes
 from .elements import Array, smallest_type
-from .errors import PairError
+from .errors import PairError, sides
 from .items import Items
 from .names import pair_names, refuse_rivals
 from .slabs.choosing import through_buckets, write_items
@@ -132,7 +132,7 @@ class Dataset:
         images = self._images
         facts = {
             "items": f"{len(self):,}",
-            "images": f"{images.dtype} {' × '.join(map(str, images.item_shape))}",
+            "images": f"{images.dtype} {sides(images.item_shape)}",
             "size": f"{images.nbytes:,} bytes of data",
             "labels": f"{self._table.dtype}, {self.table.shape[1]} for each item",
         }

@@ -17,6 +17,7 @@ program has to take a message apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -31,6 +32,24 @@ __all__ = [
     "TruncatedError",
     "UnsupportedError",
 ]
+
+
+_SIDES_SHOWN = 8
+
+
+def sides(shape: Iterable[int]) -> str:
+    """A shape in words: `60000 × 28 × 28`; of very many dimensions the first and the last."""
+    numbers = [*map(str, shape)]
+    if len(numbers) > 2 * _SIDES_SHOWN:
+        count = f"({len(numbers)} dimensions)"
+        numbers = [*numbers[:_SIDES_SHOWN], "…", *numbers[-_SIDES_SHOWN:]]
+        return f"{' × '.join(numbers)} {count}"
+    return " × ".join(numbers) or "scalar"
+
+
+def figure(number: int) -> str:
+    """A whole number in words: exact up to what a file can have, then its magnitude."""
+    return f"{number:,}" if number < 10**21 else f"about 10^{len(str(number)) - 1}"
 
 
 def printable(text: str) -> str:

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import signatures
-from .errors import UnsupportedError
+from .errors import UnsupportedError, figure, sides
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Header:
         return bytes((0, 0, standard.element.code, standard.ndim)) + dimensions
 
     def __str__(self) -> str:
-        return f"{self.element.name} {' × '.join(map(str, self.shape)) or 'scalar'}"
+        return f"{self.element.name} {sides(self.shape)}"
 
 
 def examine(prefix: bytes, size: int | None = None) -> tuple[Header | None, list[Problem]]:
@@ -312,7 +312,7 @@ def _wrong_length(header: Header, size: int) -> Problem:
     needed = header.file_nbytes
     facts = {"found": max(0, size - header.data_offset), "expected": header.nbytes}
     declared = (
-        f"the header declares {header}: {header.nbytes:,} byte{'s'[: header.nbytes != 1]} "
+        f"the header declares {header}: {figure(header.nbytes)} byte{'s'[: header.nbytes != 1]} "
         f"from byte {header.data_offset:,} on"
     )
     if size > needed:
@@ -334,7 +334,7 @@ def _wrong_length(header: Header, size: int) -> Problem:
             saved = f", or keep its {items} with `idx repair --salvage`"
     return Problem(
         "truncated",
-        f"needs {needed:,} bytes, has {size:,}: {missing:,} missing{item}",
+        f"needs {figure(needed)} bytes, has {size:,}: {figure(missing)} missing{item}",
         offset=size,
         **facts,
         hint=f"{declared}; fetch the file again{saved}",

@@ -14,6 +14,7 @@ import numpy as np
 
 from .array import DEFAULT_BLOCK_NBYTES, IdxArray, checked_out
 from .elements import Array
+from .errors import sides
 from .selection import in_bounds, select
 
 __all__ = ["Items"]
@@ -103,7 +104,7 @@ class Items:
         return int(self._starts[-1]) if self._index is None else len(self._index)
 
     def __repr__(self) -> str:
-        return f"<Items: {self.dtype} {' × '.join(map(str, self.shape))}>"
+        return f"<Items: {self.dtype} {sides(self.shape)}>"
 
     def close(self) -> None:
         """Drop the files that these items lie in."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import io
+import operator
 import os
 import stat
 import weakref
@@ -19,12 +20,14 @@ from typing import Any
 import numpy as np
 
 from .array import IdxArray, open
+from .cutting import open_shards_sink
 from .elements import Array, Cast, fitted, idx_type_name, stored_pieces
 from .errors import FormatError, UnsupportedError
 from .header import MAX_DIMENSION, Header
 from .opening import open_header
 from .sink import Sink, open_sink
 from .source import LocalFile
+from .source.finding import find_shards
 from .source.local import write_exactly
 from .source.places import is_url, local_path, public
 
@@ -119,23 +122,29 @@ def create(
     file: Any,
     *,
     dtype: Any,
-    item_shape: Sequence[int] = (),
+    item_shape: Sequence[int] | int = (),
     count: int | None = None,
     cast: Cast = None,
     codec: str | None = "auto",
     blocked: bool = False,
+    shards: int | None = None,
+    shard_nbytes: int | None = None,
 ) -> IdxWriter:
     """Start a new IDX file whose items come block by block.
 
     Args:
         file: a path, or a writable binary file object.
         dtype: the element type.
-        item_shape: the shape of one item, without dimension 0.
+        item_shape: the shape of one item, without dimension 0; a number for one dimension.
         count: how many items will come; None settles it at `close`, which needs a raw file that
             can be written over. Pipes and codecs need the count.
         cast: as for `write`, for each block.
         codec: as for `write`.
         blocked: as for `write`.
+        shards: write so many files instead of one, `x-00000-of-00042.idx` … for `x.idx`, the items
+            spread evenly over them in order, and a manifest beside them; needs `count`.
+        shard_nbytes: likewise, files of about so many bytes each before compression; their number
+            is settled at `close`.
 
     Returns:
         An `IdxWriter`, to be used in a `with` statement: nothing stands under the final name
@@ -155,8 +164,20 @@ def create(
         >>> idxfile.read(file.getvalue()).shape
         (3, 2)
     """
-    header = Header.of(idx_type_name(dtype), (count or 0, *map(int, item_shape)))
-    sink = open_sink(file, codec=codec, blocked=blocked, patched=count is None)
+    header = Header.of(idx_type_name(dtype), (count or 0, *_as_shape(item_shape)))
+    sink: Sink
+    if shards is not None or shard_nbytes is not None:
+        sink = open_shards_sink(
+            file,
+            header,
+            count=count,
+            shards=shards,
+            shard_nbytes=shard_nbytes,
+            codec=codec,
+            blocked=blocked,
+        )
+    else:
+        sink = open_sink(file, codec=codec, blocked=blocked, patched=count is None)
     if count is None and not sink.patchable:
         sink.abort()
         raise ValueError(
@@ -290,6 +311,12 @@ def as_block(block: Any, header: Header, cast: Cast, name: str) -> Array:
     return values
 
 
+def _as_shape(item_shape: Sequence[int] | int) -> tuple[int, ...]:
+    """A shape as NumPy takes it: of one dimension, its length alone will do."""
+    sides = (item_shape,) if hasattr(item_shape, "__index__") else item_shape
+    return tuple(operator.index(side) for side in sides)
+
+
 def append(file: Any, block: Any, *, cast: Cast = None) -> None:
     """Add a block of items to the end of an IDX file, in place.
 
@@ -317,6 +344,12 @@ def append(file: Any, block: Any, *, cast: Cast = None) -> None:
             "an object in a store is not changed in place, and appenders cannot exclude each other",
             file=public(path),
             hint="write a new one: idxfile.concat(new, [old, more])",
+        )
+    if not os.path.isfile(path) and find_shards(path) is not None:
+        raise UnsupportedError(
+            "a set of shards is not added to: how many there are stands in every name",
+            file=path,
+            hint="write a new one: idxfile.concat(new, [old, more], shards=…)",
         )
     with _locked(path) as fd:
         source, header = open_header(path, mmap=False)
@@ -410,6 +443,8 @@ def concat(
     *,
     codec: str | None = "auto",
     blocked: bool = False,
+    shards: int | None = None,
+    shard_nbytes: int | None = None,
 ) -> None:
     """Write the items of many files one after another into one new file, streaming.
 
@@ -418,6 +453,8 @@ def concat(
         files: the files, in order; anything that `open` takes.
         codec: as for `write`.
         blocked: as for `write`.
+        shards: as for `create`: so many files instead of one.
+        shard_nbytes: likewise.
 
     Raises:
         FormatError: when the files do not fit together: the message names the one that differs.
@@ -439,6 +476,8 @@ def concat(
             count=count,
             codec=codec,
             blocked=blocked,
+            shards=shards,
+            shard_nbytes=shard_nbytes,
         )
         with writer:
             for array in arrays:

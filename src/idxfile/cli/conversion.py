@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ..errors import IdxError, printable
+from ..errors import IdxError, printable, sides
 from ..formats.casts import checked_dtype
 from ..formats.conversion import Conversion, convert
 from ..formats.options import described, options_of, parsed
@@ -168,7 +168,7 @@ def _nbytes(path: str) -> int:
 
 def _tell(done: Conversion) -> None:
     for name, (dtype, shape) in done.columns.items():
-        size = " × ".join(map(str, shape)) or "scalar"
+        size = sides(shape)
         click.echo(f"{printable(done.target)}: {printable(name)} {dtype} {size}", err=True)
     for note in done.notes:
         click.echo(f"note: {printable(note)}", err=True)

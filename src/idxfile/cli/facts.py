@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..errors import printable
+from ..errors import figure, printable, sides
 from ..report.facts import Info, info
 from . import INVALID
 from .terms import each, files_argument, json_option, place, print_json, size_text, table
@@ -67,7 +67,7 @@ def _lines(facts: Info) -> list[tuple[str, str]]:
 
 
 def _shape(facts: Info) -> str:
-    return " × ".join(f"{n}" for n in facts.header.shape) or "scalar"
+    return sides(facts.header.shape)
 
 
 def _overview(found: list[Info]) -> list[tuple[str, ...]]:
@@ -76,6 +76,12 @@ def _overview(found: list[Info]) -> list[tuple[str, ...]]:
         header = facts.header
         codec = "+".join(facts.codecs) or "-"
         rows.append(
-            (printable(facts.file), header.element.name, _shape(facts), codec, f"{header.nbytes:,}")
+            (
+                printable(facts.file),
+                header.element.name,
+                _shape(facts),
+                codec,
+                figure(header.nbytes),
+            )
         )
     return rows

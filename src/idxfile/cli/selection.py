@@ -12,7 +12,8 @@ import click
 from ..catalog.decoration import recognise_dataset
 from ..catalog.table import datasets
 from ..dataset import Dataset
-from ..errors import IdxError, printable
+from ..errors import IdxError, printable, sides
+from ..names import file_name
 from ..pairs import open_dataset
 from ..summary import Stats
 from .engines import engine_option, started
@@ -29,6 +30,9 @@ labels_file_option = click.option(
 codec_option = click.option(
     "--codec", type=click.Choice(["gz", "bz2", "xz", "zst"]), help="Compression; none by default."
 )
+
+
+_MOST_BARS = 64
 
 
 def open_place(place: str, labels_file: str | None, split: str | None, name: str | None) -> Dataset:
@@ -75,7 +79,7 @@ def stats_command(
         return
     rows = [("known as", f"{ds.name} {ds.split}")] if ds is not None and ds.name else []
     rows += [
-        ("shape", " × ".join(map(str, summary.shape)) or "scalar"),
+        ("shape", sides(summary.shape)),
         ("type", summary.dtype),
         ("range", _range(summary)),
         ("mean", _number(summary.mean)),
@@ -96,7 +100,9 @@ def stats_command(
                 f"{part['name']}: items {part['items'][0]:,} to {part['items'][1] - 1:,}, "
                 f"normalisation ({part['unit_mean']:.4f}, {part['unit_std']:.4f}); {part['note']}"
             )
-        click.echo("\n".join(_bars(facts["class_counts"])))
+    bars = facts["class_counts"] if ds is not None else _value_counts(summary)
+    if bars:
+        click.echo("\n".join(_bars(bars)))
 
 
 def _dataset_or_none(
@@ -108,9 +114,22 @@ def _dataset_or_none(
     from ..source.places import find_partner
 
     single = labels_file is None and not os.path.isdir(place) and not place.endswith(".zip")
-    if single and find_partner(place) is None:
+    if single and (_names_labels(place) or find_partner(place) is None):
         return None
     return recognise_dataset(open_place(place, labels_file, split, name))
+
+
+def _names_labels(place: str) -> bool:
+    """Whether somebody asks for the labels themselves."""
+    known = file_name(place)
+    return known is not None and known.role == "labels"
+
+
+def _value_counts(summary: Stats) -> dict[str, int]:
+    """Of few different values in a row, which is what labels are, how often each stands there."""
+    found = {str(value): count for value, count in enumerate(summary.histogram) if count}
+    few = summary.dtype == "uint8" and len(summary.shape) == 1 and len(found) <= _MOST_BARS
+    return found if few else {}
 
 
 def _parts(ds: Dataset) -> list[dict[str, Any]]:

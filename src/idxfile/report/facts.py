@@ -7,6 +7,7 @@ import stat
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import figure
 from ..header import Header, examine, swapped_header
 from ..names import name_problems
 from ..problems import Problem
@@ -80,6 +81,9 @@ def info(file: Any) -> Info:
     try:
         header, problems = make_out(source, source.size)
         if header is None:
+            from ..source.archive import with_members
+
+            problems = with_members(problems, source)
             raise next(p for p in problems if p.level == "error").error(source.name)
         stored = getattr(getattr(source, "stream", None), "stored_name", None)
         problems += name_problems(source.name, source.codecs, header)
@@ -123,4 +127,4 @@ def outer_nbytes(file: Any, source: Source) -> int | None:
 
 def counted(number: int, noun: str) -> str:
     """A number of things, in words: `1 byte`, `1,234 bytes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{figure(number)} {noun}{'' if number == 1 else 's'}"

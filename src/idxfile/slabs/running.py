@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 __all__ = ["Processes", "run"]
 
@@ -89,6 +91,9 @@ class Processes(Executor):
         pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def _new(self) -> ProcessPoolExecutor:
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
         # Forked children would inherit the locks of threads that do not live in them.
         ways = multiprocessing.get_all_start_methods()
         way = "forkserver" if "forkserver" in ways else "spawn"
