@@ -139,7 +139,7 @@ def test_a_name_may_be_any_bytes(tmp_path: Path) -> None:
 # What is none
 
 
-@pytest.mark.parametrize("file", [None, 5, True, 1.5, ["a"], ("a",), {}, print])
+@pytest.mark.parametrize("file", [None, 5, True, 1.5, {}, print, [5], [None]])
 def test_what_is_no_file_is_a_type_error(file: Any) -> None:
     with pytest.raises(TypeError):
         open_source(file)

@@ -44,7 +44,7 @@ def _read_remote(url: str) -> tuple[str | None, ...] | None:
     """The same of an address; whatever comes instead of a short text is none."""
     try:
         source = open_source(url)
-    except (FetchError, FormatError):
+    except (FetchError, FileNotFoundError, FormatError):
         return None
     try:
         text = source.read_at(0, _MOST_NBYTES)

@@ -13,7 +13,7 @@ from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
 from .problems import Handling, settle
 from .source import SPOOL_NBYTES, Spool, header_prefix, open_source
 from .source.local import FileIdentity
-from .source.places import is_url, local_path
+from .source.places import absolute
 
 __all__: list[str] = []
 
@@ -38,6 +38,10 @@ def open_header(
     source = open_source(file, mmap=mmap, spool_nbytes=spool_nbytes, writeable=writeable)
     try:
         header, found = examine(header_prefix(source), source.size)
+        if header is None:
+            from .source.archive import with_members
+
+            found = with_members(found, source)
         settle([*source.problems, *found], problems, source.name)
         assert header is not None  # settle has raised
         if byteorder not in ("big", "little"):
@@ -67,9 +71,7 @@ def recipe_of(file: Any, options: dict[str, Any], source: Any) -> Recipe | None:
         return None if source.identity is None else (source.place, options, source.identity)
     if not isinstance(file, (str, os.PathLike)):
         return None if hasattr(file, "read") else (file, options, None)
-    place = local_path(os.fsdecode(file))
-    if not is_url(place):
-        place = os.path.join(os.getcwd(), place)
+    place = absolute(os.fsdecode(file))
     identity = getattr(source, "identity", None)  # of the very file that was opened
     return place, options, identity or FileIdentity.of(os.stat(place))
 

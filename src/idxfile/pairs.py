@@ -22,7 +22,16 @@ from .errors import FormatError, PairError
 from .names import Role, file_name, split_of
 from .shards import folded
 from .source import open_source, pieces
-from .source.places import beside, file_of, is_url, local_path, names_in, partners_of, public
+from .source.places import (
+    beside,
+    file_of,
+    is_archive,
+    is_url,
+    local_path,
+    names_in,
+    partners_of,
+    public,
+)
 
 __all__ = ["open_dataset"]
 
@@ -77,6 +86,8 @@ def open_dataset(
         raise TypeError("place must be a path, or a tuple (images, labels)")
     path = local_path(os.fsdecode(place))
     if is_url(path):
+        if file_of(path).lower().endswith(".zip") and not is_archive(path):
+            path = f"zip://::{path}"
         if file_name(file_of(path)):
             return _open_with_partner(path, mode)
         return _choose(path, _in_store(path), split, name, mode)

@@ -7,7 +7,6 @@ import stat
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import figure
 from ..header import Header, examine, swapped_header
 from ..names import name_problems
 from ..problems import Problem
@@ -127,4 +126,4 @@ def outer_nbytes(file: Any, source: Source) -> int | None:
 
 def counted(number: int, noun: str) -> str:
     """A number of things, in words: `1 byte`, `1,234 bytes`."""
-    return f"{figure(number)} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

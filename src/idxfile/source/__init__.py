@@ -21,10 +21,11 @@ from ..problems import Problem
 from .blocked import BlockedInflater, member_nbytes
 from .local import LocalFile
 from .memory import Memory
-from .places import is_url, local_path, may_be_several
+from .places import is_archive, is_url, local_path, may_be_several
 from .stream import FileObject, Spool
 
 if TYPE_CHECKING:
+    from .archive import Member
     from .remote import RemoteFile
     from .shards import Shards
 
@@ -75,7 +76,7 @@ def open_source(
     mmap: bool = True,
     spool_nbytes: int = SPOOL_NBYTES,
     writeable: bool = False,
-) -> LocalFile | Memory | FileObject | Spool | RemoteFile | Shards:
+) -> LocalFile | Memory | FileObject | Spool | RemoteFile | Shards | Member:
     """Open whatever the user calls a file, and take the compressions off.
 
     Args:
@@ -112,7 +113,7 @@ def open_source(
 
 def _open_outermost(
     file: Any, mmap: bool, spool_nbytes: int, writeable: bool
-) -> LocalFile | Memory | FileObject | Spool | RemoteFile | Shards:
+) -> LocalFile | Memory | FileObject | Spool | RemoteFile | Shards | Member:
     if isinstance(file, (list, tuple)):
         return _open_several(file, mmap, spool_nbytes)  # type: ignore[return-value]
     if isinstance(file, (str, os.PathLike)):
@@ -121,6 +122,12 @@ def _open_outermost(
             several = _open_several(place, mmap, spool_nbytes)
             if several is not None:
                 return several
+        if is_archive(place):
+            from .archive import open_member
+
+            return open_member(
+                place, lambda where: open_outer_source(where, mmap, spool_nbytes), spool_nbytes
+            )
         if is_url(place):
             from .remote import open_remote
 
@@ -147,6 +154,11 @@ def _open_outermost(
     if getattr(file, "seekable", lambda: False)():
         return FileObject(file, name)
     return Spool.of_stream(file, name, spool_nbytes)
+
+
+def open_outer_source(place: Any, mmap: bool = False, spool_nbytes: int = SPOOL_NBYTES) -> Any:
+    """Open a place as it lies there, without taking compressions off."""
+    return _open_outermost(place, mmap, spool_nbytes, False)
 
 
 def _open_several(file: Any, mmap: bool, spool_nbytes: int) -> Shards | None:

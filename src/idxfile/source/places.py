@@ -47,8 +47,31 @@ def local_path(place: str) -> str:
     return unquote(urlsplit(place).path)
 
 
+def is_archive(place: str) -> bool:
+    """Whether a place is a member of an archive: `zip://MEMBER::ARCHIVE`."""
+    return place[:6].lower() == "zip://" and "::" in place
+
+
+def split_archive(place: str) -> tuple[str, str]:
+    """The member, and the archive that it lies in."""
+    member, _, archive = place[6:].partition("::")
+    return member.lstrip("/"), archive
+
+
+def absolute(place: str) -> str:
+    """A place that means the same in every folder."""
+    if is_archive(place):
+        member, archive = split_archive(place)
+        return f"zip://{member}::{absolute(archive)}"
+    place = local_path(place)
+    return place if is_url(place) else os.path.join(os.getcwd(), place)
+
+
 def public(url: str) -> str:
     """An address as it may be shown: without user, password, query and fragment."""
+    if is_archive(url):
+        member, archive = split_archive(url)
+        return f"zip://{member}::{public(archive) if is_url(archive) else archive}"
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
@@ -56,12 +79,17 @@ def public(url: str) -> str:
 
 def beside(url: str, name: str) -> str:
     """The address of another name in the folder of this one."""
+    if is_archive(url):
+        member, archive = split_archive(url)
+        return f"zip://{os.path.join(os.path.dirname(member), name)}::{archive}"
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path=os.path.join(os.path.dirname(parts.path), name)))
 
 
 def file_of(place: str) -> str:
     """What of a place is the name of the file: an address without its query."""
+    if is_archive(place):
+        return split_archive(place)[0]
     return urlsplit(place).path if is_url(place) else place
 
 

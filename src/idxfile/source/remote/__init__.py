@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ...errors import UnsupportedError
-from ..places import public
+from ..places import is_archive, public
 from ..stream import Spool
 from .faults import DeniedError
 from .object import RemoteFile, RemoteIdentity, Upload
@@ -59,12 +59,14 @@ def open_remote(url: str, spool_nbytes: int) -> RemoteFile | Spool:
 
 
 def exists(url: str) -> bool:
-    """Whether there is an object at an address.
+    """Whether there is an object at an address, or a member in an archive.
 
     Raises:
         FetchError: where that cannot be told.
     """
     try:
+        if is_archive(url):
+            return url in (list_folder(url) or ())
         open_remote(url, 0).close()
     except (FileNotFoundError, DeniedError):  # a store that hides what it has not, refuses
         return False
@@ -77,10 +79,11 @@ def check_writes(url: str) -> None:
     Raises:
         UnsupportedError: for a web server.
     """
-    if _store_of(url).WRITES:
+    if not is_archive(url) and _store_of(url).WRITES:
         return
+    kind = "an archive" if is_archive(url) else "a web server"
     raise UnsupportedError(
-        "a web server is read, and never written",
+        f"{kind} is read, and never written",
         file=public(url),
         hint="write a file, or into a bucket: s3://, gs://, az://",
     )
@@ -100,5 +103,10 @@ def open_upload(url: str) -> Upload:
 
 def list_folder(url: str) -> list[str] | None:
     """The addresses of what lies in a folder; None where the store cannot tell."""
+    if is_archive(url):
+        from .. import open_outer_source
+        from ..archive import member_names
+
+        return member_names(url, open_outer_source)
     found: list[str] | None = _store_of(url).list_folder(url)
     return found
