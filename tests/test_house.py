@@ -28,6 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("source",),
     ("sending",),
     ("sink",),
+    ("cutting",),
     ("classes",),
     # from here on with NumPy
     ("elements", "selection"),

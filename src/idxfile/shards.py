@@ -51,6 +51,11 @@ class ShardName(NamedTuple):
         """The suffix without compressions: shards of one set may be packed differently."""
         return re.sub(rf"{_CODECS}\Z", "", self.suffix, flags=re.IGNORECASE)
 
+    @property
+    def manifest_name(self) -> str:
+        """What the manifest of this set is called, if it has one."""
+        return self.stem + MANIFEST_SUFFIX
+
     def numbered(self, number: int) -> str:
         """The name of one shard of this set."""
         return f"{self.stem}-{number:05d}-of-{self.total:05d}{self.suffix}"

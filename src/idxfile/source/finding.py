@@ -23,6 +23,7 @@ from ..shards import (
     sets_of,
     shard_name,
 )
+from .local import LocalFile
 from .places import beside, file_of, is_pattern, is_url, local_path, names_in, public
 from .remote.faults import DeniedError
 
@@ -250,11 +251,12 @@ def _read(place: str) -> Manifest:
     Raises:
         FileNotFoundError: where there is none, or a store hides whether there is one.
     """
-    from . import open_source, pieces
+    from . import pieces
+    from .remote import open_remote
 
     name = public(place) if is_url(place) else place
     try:
-        source = open_source(place, mmap=False)
+        source = open_remote(place, 0) if is_url(place) else LocalFile(place, mapped=False)
     except DeniedError as error:  # a store that hides what it has not, refuses
         raise FileNotFoundError(2, "There is no manifest", name) from error
     try:
