@@ -1,0 +1,149 @@
+"""Remote objects and compressed files by range, against what one would take otherwise.
+
+    python benchmarks/remote.py
+
+A bucket of moto on this machine: its time for each request is that of a near store, so that what
+is seen is how many requests are made. Medians of five runs, whole path from the public function.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path[:0] = [str(Path(__file__).parent.parent / "tests" / "remote")]
+
+import boto3  # noqa: E402
+import fsspec  # noqa: E402
+import obstore  # noqa: E402
+from bucket_server import BucketServer  # noqa: E402
+from obstore.store import from_url  # noqa: E402
+
+import idxfile  # noqa: E402
+from idxfile.source import blocked  # noqa: E402
+
+SHAPE = (60_000, 28, 28)
+ITEM, HEADER = 784, 16
+
+
+def median(work: Callable[[], Any], runs: int = 5) -> float:
+    seconds = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def tell(what: str, seconds: float, note: str = "") -> None:
+    print(f"{what:<58} {seconds * 1000:>9.1f} ms  {note}")
+
+
+def remote() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, SHAPE, np.uint8)
+    items = np.sort(np.random.default_rng(1).choice(SHAPE[0], 256, replace=False))
+    url = "s3://shelf/images.idx"
+    with BucketServer() as server:
+        keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "word"}
+        place = {"AWS_ENDPOINT_URL": server.endpoint, "AWS_REGION": "us-east-1"}
+        os.environ.update({**keys, **place, "AWS_DEFAULT_REGION": "us-east-1"})
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="shelf")
+        client.put_object(Bucket="shelf", Key="images.idx", Body=idxfile.encode(pixels))
+
+        def counted(work: Callable[[], Any]) -> tuple[float, str]:
+            seconds = median(work)
+            server.requests.clear()
+            work()
+            return seconds, f"{len(server.requests)} requests"
+
+        def header() -> None:
+            idxfile.open(url).close()
+
+        tell("open: the header", *counted(header))
+        with idxfile.open(url) as x:
+            tell("256 scattered items, idxfile", *counted(lambda: x.take(items)))
+            assert np.array_equal(x.take(items), pixels[items])
+        fs, path = fsspec.core.url_to_fs(url)
+        starts = [HEADER + ITEM * int(n) for n in items]
+        ends = [start + ITEM for start in starts]
+        paths = [path] * len(starts)
+        tell(
+            "256 scattered items, s3fs cat_ranges",
+            *counted(lambda: fs.cat_ranges(paths, starts, ends)),
+        )
+        tell("the whole object, idxfile.read", *counted(lambda: idxfile.read(url)))
+        store = from_url("s3://shelf", client_options={"allow_http": True})
+        tell(
+            "the whole object, obstore alone",
+            *counted(lambda: obstore.get(store, "images.idx").bytes()),
+        )
+
+
+def compressed() -> None:
+    mnist = Path(__file__).parent.parent / "tests" / "data" / "mnist" / "train-images-idx3-ubyte.gz"
+    images = idxfile.read(mnist)
+    repeats = int(os.environ.get("REPEATS", "23"))  # 1.08 GB of content; 92 make a .gz of 1 GB
+    items = np.random.default_rng(2).integers(0, len(images) * repeats, 50)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["IDXFILE_HOME"] = os.path.join(folder, "home")
+        place = {kind: os.path.join(folder, f"{kind}.idx.gz") for kind in ("blocked", "foreign")}
+        for kind, path in place.items():
+            with idxfile.create(
+                path,
+                dtype="uint8",
+                item_shape=images.shape[1:],
+                count=len(images) * repeats,
+                blocked=kind == "blocked",
+            ) as writer:
+                for _ in range(repeats):
+                    writer.append(images)
+            size = os.path.getsize(path)
+            print(f"{kind}: {size:,} bytes of {images.nbytes * repeats:,}")
+
+            def first(path: str = path) -> None:
+                with idxfile.open(path) as x:
+                    x[len(x) // 2]
+
+            tell(f"{kind}: the first item, with what it takes once", median(first, 1))
+            tell(f"{kind}: open, and the first item", median(first))
+            with idxfile.open(path) as x:
+                assert np.array_equal(x[-1], images[-1])
+                seconds = [median(lambda n=n: x[int(n)], 1) for n in items]
+                tell(
+                    f"{kind}: one random item",
+                    statistics.median(seconds),
+                    f"at most {max(seconds) * 1000:.1f}",
+                )
+        out = np.empty((len(images) * repeats, *images.shape[1:]), np.uint8)
+        for workers in (1, os.cpu_count() or 1):
+            blocked.WORKERS = workers
+            tell(
+                f"blocked: read, {workers} at work",
+                median(lambda: idxfile.read(place["blocked"], out=out), 3),
+            )
+            tell(
+                f"blocked: check, {workers} at work",
+                median(lambda: idxfile.check(place["blocked"]), 3),
+            )
+
+        def plain() -> None:
+            with gzip.open(place["foreign"]) as file:
+                file.seek(HEADER + ITEM * (len(out) // 2))
+                file.read(ITEM)
+
+        tell("foreign: an item in the middle, gzip.open and seek", median(plain, 1))
+
+
+if __name__ == "__main__":
+    remote()
+    compressed()
