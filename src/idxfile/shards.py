@@ -56,6 +56,11 @@ class ShardName(NamedTuple):
         """What the manifest of this set is called, if it has one."""
         return self.stem + MANIFEST_SUFFIX
 
+    @property
+    def pattern(self) -> str:
+        """The one name of all shards of this set."""
+        return f"{glob.escape(self.stem)}-?????-of-{self.total:05d}{self.suffix}"
+
     def numbered(self, number: int) -> str:
         """The name of one shard of this set."""
         return f"{self.stem}-{number:05d}-of-{self.total:05d}{self.suffix}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import sys
 
@@ -12,6 +13,7 @@ from ..array import IdxArray, open
 from ..codecs import codec_of_name
 from ..errors import FormatError, UnsupportedError, printable
 from ..report.facts import counted
+from ..shards import named_shards
 from ..writer import append, concat
 from .terms import force_option, place, refuse_to_overwrite
 
@@ -61,22 +63,39 @@ def _check_fits(array: IdxArray, old: IdxArray) -> None:
     help="Compression; auto goes by the suffix of OUT.",
 )
 @click.option("--blocked", is_flag=True, help="gz only: many small members, for random access.")
+@click.option("--shards", type=click.IntRange(1), help="Write so many files instead of one.")
 @force_option
 def concat_command(
-    out: str, files: tuple[str, ...], codec: str, blocked: bool, force: bool
+    out: str,
+    files: tuple[str, ...],
+    codec: str,
+    blocked: bool,
+    shards: int | None,
+    force: bool,
 ) -> None:
     """Write the items of FILES, one file after another, into the new file OUT.
 
     The files must have items of one type and shape. Memory stays constant. `-` as OUT is standard
-    output.
+    output. With --shards, OUT.idx stands for OUT-00000-of-00042.idx and so on, with a manifest.
     """
     promised = codec_of_name(out) if codec == "auto" else None
     if blocked and (promised.name if promised else codec) != "gz":
         raise click.UsageError("--blocked is a way of writing gz: name OUT so, or add --codec gz")
-    refuse_to_overwrite(out, force)
+    if shards is not None and out == "-":
+        raise click.UsageError("--shards are files: OUT cannot be standard output")
+    written = out
+    if shards is not None:
+        folder, base = os.path.split(out)
+        names = named_shards(base, shards)
+        written = os.path.join(glob.escape(folder), names.pattern)
+        for number in range(shards):
+            refuse_to_overwrite(os.path.join(folder, names.numbered(number)), force)
+    else:
+        refuse_to_overwrite(out, force)
     target = sys.stdout.buffer if out == "-" else out
     parts = [place(file) for file in files]
-    concat(target, parts, codec=None if codec == "raw" else codec, blocked=blocked)
-    if os.path.isfile(out):
-        with open(out) as array:
-            click.echo(f"{printable(out)}: {array.header}", err=True)
+    packing = None if codec == "raw" else codec
+    concat(target, parts, codec=packing, blocked=blocked, shards=shards)
+    if shards is not None or os.path.isfile(out):
+        with open(written) as array:
+            click.echo(f"{printable(written)}: {array.header}", err=True)

@@ -15,6 +15,7 @@ from ..problems import Problem
 from ..report.facts import counted
 from ..report.judgement import Report, check, unopened
 from ..report.pairing import judge_pairs
+from ..shards import folded, without_number
 from ..slabs.running import run
 from . import NEGATIVE, tell
 from .engines import engine_option, started
@@ -40,7 +41,7 @@ def check_command(files: tuple[str, ...], engine: str | None, as_json: bool) -> 
     Header, length, compressed streams and their checksums are judged, and how images and labels
     fit together; memory stays constant. A folder stands for the files in it and below that have a
     name like IDX (idx3-ubyte, .idx, with or without .gz), a quoted pattern ('*.gz') for the files
-    that fit it. Prints a line a file. Exit code 1 where one is not right.
+    that fit it. The shards of a set are one file, held against their manifest. Prints a line a file. Exit code 1 where one is not right.
     """
     if engine is not None and "-" in files:
         raise click.UsageError("standard input cannot be sent to an engine: check it without one")
@@ -112,7 +113,8 @@ def _expand(files: Iterable[str]) -> tuple[list[str], int]:
                 os.path.join(folder, name)
                 for folder, _, names in os.walk(file, onerror=errors.append)
                 for name in names
-                if _LOOKS_LIKE_IDX.match(name) and _is_file(os.path.join(folder, name))
+                if _LOOKS_LIKE_IDX.match(without_number(name))
+                and _is_file(os.path.join(folder, name))
             )
             fault = "no file there has a name like IDX: idx3-ubyte, .idx"
         elif not os.path.lexists(file) and glob.has_magic(file):
@@ -122,7 +124,7 @@ def _expand(files: Iterable[str]) -> tuple[list[str], int]:
             some = [file]
         if not some and not errors:
             raise click.UsageError(f"{file}: {fault}")
-        found += some
+        found += folded(some) if some != [file] else some
     return found, max(map(tell, errors), default=0)
 
 

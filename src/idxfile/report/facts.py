@@ -7,6 +7,7 @@ import stat
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import figure
 from ..header import Header, examine, swapped_header
 from ..names import name_problems
 from ..problems import Problem
@@ -111,7 +112,10 @@ def make_out(source: Source, size: int | None) -> tuple[Header | None, list[Prob
 
 
 def outer_nbytes(file: Any, source: Source) -> int | None:
-    """The bytes of the file as it lies there, before any decompression."""
+    """The bytes of the file as it lies there, before any decompression; of shards, of all."""
+    if hasattr(source, "shards"):
+        of_all: int | None = source.file_nbytes  # type: ignore[attr-defined]
+        return of_all
     if isinstance(file, (str, os.PathLike)):
         place = local_path(os.fsdecode(file))
         if is_url(place):
@@ -126,4 +130,4 @@ def outer_nbytes(file: Any, source: Source) -> int | None:
 
 def counted(number: int, noun: str) -> str:
     """A number of things, in words: `1 byte`, `1,234 bytes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{figure(number)} {noun}{'' if number == 1 else 's'}"

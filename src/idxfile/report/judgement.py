@@ -17,6 +17,7 @@ from ..header import Header
 from ..names import name_problems
 from ..problems import Problem
 from ..source import LocalFile, Source, Spool, open_source, pieces
+from ..source.finding import find_shards
 from .facts import header_facts, make_out, outer_nbytes
 
 __all__ = ["Report", "check"]
@@ -67,7 +68,8 @@ def check(file: Any, *, progress: Progress | None = None) -> Report:
     """Judge a whole file: read it to its end and list everything that is wrong.
 
     Args:
-        file: anything that `open` takes.
+        file: anything that `open` takes. Of a set of shards every file is judged, and held against
+            the manifest.
         progress: called now and then with the bytes read and the bytes promised.
 
     Returns:
@@ -82,6 +84,14 @@ def check(file: Any, *, progress: Progress | None = None) -> Report:
         >>> report.ok, [(p.code, p.offset) for p in report.problems]
         (False, [('trailing-data', 9)])
     """
+    try:
+        several = find_shards(file)
+    except FormatError as error:
+        return unopened(error.file or "", error)
+    if several is not None:
+        from .sharding import check_shards
+
+        return check_shards(several, check, progress)
     return check_far(file, EXCESS_NBYTES, progress)
 
 

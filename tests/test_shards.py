@@ -1,0 +1,206 @@
+"""Shards: many files as one array, written, read, checked and attacked."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import idxfile
+from conftest import assert_same_outcome, keys, outcome
+from idxfile.shards import folded, named_shards, shard_name
+
+ITEMS = np.arange(60, dtype="int16").reshape(20, 3)
+
+
+def make(folder: Path, array: Any = ITEMS, cuts: int = 4, name: str = "x.idx") -> list[Path]:
+    """A set without a manifest."""
+    names = named_shards(name, cuts)
+    paths = [folder / names.numbered(number) for number in range(cuts)]
+    for path, part in zip(paths, np.array_split(array, cuts), strict=True):
+        idxfile.write(path, part)
+    return paths
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_cut_of_an_array_takes_every_key_as_numpy_does(data: st.DataObject) -> None:
+    shape = data.draw(st.sampled_from([(7,), (5, 3), (4, 2, 2)]))
+    dtype = data.draw(st.sampled_from(["uint8", "int16", "float64"]))
+    array = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    bounds = sorted(data.draw(st.lists(st.integers(0, shape[0]), max_size=4)))
+    key = data.draw(keys(shape))
+    suffix = data.draw(st.sampled_from(["", ".gz"]))
+    with tempfile.TemporaryDirectory() as folder:
+        parts = np.split(array, bounds)
+        names = named_shards(f"x.idx{suffix}", len(parts))
+        for number, part in enumerate(parts):
+            idxfile.write(os.path.join(folder, names.numbered(number)), part)
+        mapped = data.draw(st.booleans())
+        with idxfile.open(folder, mmap=mapped) as x:
+            found, expected = outcome(lambda: x[key]), outcome(lambda: array[key])
+            assert_same_outcome(found, expected, key)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("x.idx", "x-00000-of-00002.idx"),
+        ("train-images-idx3-ubyte.gz", "train-images-idx3-ubyte-00000-of-00002.gz"),
+        ("train-images.idx3-ubyte", "train-images-00000-of-00002.idx3-ubyte"),
+        ("[odd] *?\n.idx", "[odd] *?\n-00000-of-00002.idx"),
+    ],
+)
+def test_a_set_is_written_and_read_under_every_name(tmp_path: Path, name: str, first: str) -> None:
+    with idxfile.create(
+        tmp_path / name, dtype="int16", item_shape=(3,), count=20, shards=2
+    ) as writer:
+        writer.append(ITEMS)
+        assert not any(shard_name(entry) for entry in os.listdir(tmp_path))
+    assert (tmp_path / first).is_file()
+    assert idxfile.read(tmp_path).tolist() == ITEMS.tolist()
+    (pattern,) = folded(str(path) for path in tmp_path.iterdir() if path.suffix != ".json")
+    with idxfile.open(pattern) as x:
+        assert [count for _, count in x.shards] == [10, 10]
+        assert len(pickle.dumps(x)) < 1000
+        with pickle.loads(pickle.dumps(x)) as again:
+            assert again[-1].tolist() == ITEMS[-1].tolist()
+    assert idxfile.check(tmp_path).ok
+
+
+@pytest.mark.parametrize("codec", [None, "gz"])
+def test_shards_are_cut_by_size(tmp_path: Path, codec: str | None) -> None:
+    with idxfile.create(
+        tmp_path / "x.idx", dtype="int16", item_shape=(3,), codec=codec, shard_nbytes=12 + 6 * 6
+    ) as writer:
+        for item in ITEMS:
+            writer.append(item[None])
+    with idxfile.open(tmp_path) as x:
+        assert [count for _, count in x.shards] == [6, 6, 6, 2]
+        assert x[...].tolist() == ITEMS.tolist()
+    assert idxfile.check(tmp_path).ok
+
+
+def test_nothing_is_left_by_a_writer_that_fails(tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in make(tmp_path)}
+    with (
+        pytest.raises(RuntimeError, match="stop"),
+        idxfile.create(
+            tmp_path / "x.idx", dtype="int16", item_shape=(3,), count=20, shards=4
+        ) as writer,
+    ):
+        writer.append(ITEMS[:15])
+        raise RuntimeError("stop")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_list_is_taken_as_it_is(tmp_path: Path) -> None:
+    paths = make(tmp_path)
+    with idxfile.open([paths[2], paths[0], paths[0]]) as x:
+        assert x[...].tolist() == [*ITEMS[10:15].tolist(), *ITEMS[:5].tolist() * 2]
+    with idxfile.open([idxfile.encode(ITEMS[:5]), idxfile.encode(ITEMS[5:])]) as x:
+        assert x[[0, 19]].tolist() == ITEMS[[0, 19]].tolist()
+    with pytest.raises(idxfile.FormatError, match="an empty list"):
+        idxfile.open([])
+
+
+def test_a_pattern_sorts_as_people_do_and_yields_to_a_real_name(tmp_path: Path) -> None:
+    for number in (10, 9, 1):
+        idxfile.write(tmp_path / f"y{number}.idx", np.array([number], "uint8"))
+    assert idxfile.read(tmp_path / "y*.idx").tolist() == [1, 9, 10]
+    idxfile.write(tmp_path / "y*.idx", np.array([77], "uint8"))
+    assert idxfile.read(tmp_path / "y*.idx").tolist() == [77]
+    with pytest.raises(FileNotFoundError, match="No file fits"):
+        idxfile.open(tmp_path / "z*.idx")
+
+
+def test_what_is_wrong_with_a_set_is_named(tmp_path: Path) -> None:
+    paths = make(tmp_path)
+    paths[1].rename(tmp_path / "aside")
+    with pytest.raises(idxfile.FormatError, match=r"x-00001-of-00004\.idx: missing"):
+        idxfile.open(tmp_path)
+    assert [p.code for p in idxfile.check(tmp_path).problems] == ["shard-missing"]
+    (tmp_path / "aside").rename(paths[1])
+    idxfile.write(f"{paths[2]}.gz", ITEMS[10:15])
+    with pytest.raises(idxfile.FormatError, match=r"x-00002-of-00004\.idx and .*\.gz are the same"):
+        idxfile.open(tmp_path)
+    os.unlink(f"{paths[2]}.gz")
+    idxfile.write(paths[3], ITEMS[15:].astype("int32"))
+    with pytest.raises(idxfile.FormatError, match=r"00003-of-00004.*int32 \(3,\).*int16 \(3,\)"):
+        idxfile.open(tmp_path)
+    idxfile.write(paths[3], ITEMS[15:])
+    make(tmp_path, name="other.idx")
+    with pytest.raises(idxfile.FormatError, match=r"other-.*-of-00004\.idx and x-.*-of-00004"):
+        idxfile.open(tmp_path)
+
+
+def test_a_shard_that_changed_after_opening_is_an_error(tmp_path: Path) -> None:
+    paths = make(tmp_path)
+    with idxfile.open(tmp_path) as x:
+        recipe = pickle.dumps(x)
+        idxfile.write(paths[2], np.zeros((5, 3), "int16"))
+        os.utime(paths[2], ns=(1, 1))  # the clock of a file system is coarse
+        with pytest.raises(idxfile.FormatError, match=r"00002-of-00004\.idx"):
+            x[12]
+    with pytest.raises(idxfile.FormatError, match="changed since it was pickled"):
+        pickle.loads(recipe)
+
+
+def test_check_holds_each_shard_against_the_manifest(tmp_path: Path) -> None:
+    idxfile.concat(tmp_path / "x.idx", [idxfile.encode(ITEMS)], shards=4)
+    one, other = tmp_path / "x-00001-of-00004.idx", tmp_path / "x-00002-of-00004.idx"
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+    report = idxfile.check(tmp_path)
+    assert not report.ok
+    assert [(p.code, p.message.split(":")[0]) for p in report.problems] == [
+        ("shard-changed", one.name),
+        ("shard-changed", other.name),
+    ]
+    (tmp_path / "x.manifest.json").write_text("{")
+    assert [p.code for p in idxfile.check(tmp_path).problems] == ["manifest-damaged"]
+
+
+def test_three_thousand_shards_need_few_files_at_once(tmp_path: Path) -> None:
+    array = np.arange(3000, dtype="uint8")
+    make(tmp_path, array, 3000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        with idxfile.open(tmp_path) as x:
+            order = np.random.default_rng(0).permutation(3000)
+            assert (x.take(order) == array[order]).all()
+            assert (x[...] == array).all()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_compressed_shards_beyond_the_memory_go_to_one_file(tmp_path: Path) -> None:
+    make(tmp_path, name="x.idx.gz")
+    with idxfile.open(tmp_path, spool_nbytes=40) as x:
+        assert x[[19, 0, 7]].tolist() == ITEMS[[19, 0, 7]].tolist()
+        assert x[3:17].tolist() == ITEMS[3:17].tolist()
+
+
+def test_shards_with_labels_are_one_data_set(tmp_path: Path) -> None:
+    images = np.arange(80, dtype="uint8").reshape(20, 2, 2)
+    make(tmp_path, images, name="train-images-idx3-ubyte")
+    idxfile.write(tmp_path / "train-labels-idx1-ubyte", np.arange(20, dtype="uint8"))
+    with idxfile.open_dataset(tmp_path) as ds:
+        assert ds[17][1] == 17
+        assert ds.images[...].tolist() == images.tolist()
+
+
+def test_a_set_is_not_appended_to(tmp_path: Path) -> None:
+    make(tmp_path)
+    with pytest.raises(idxfile.UnsupportedError, match="not added to"):
+        idxfile.append(tmp_path, ITEMS)
