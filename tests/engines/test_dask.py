@@ -7,7 +7,7 @@ import logging
 import os
 import pickle
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -267,6 +267,25 @@ def test_slabs_are_run_in_order(pair: Any, cluster: Any) -> None:
         blocks = list(idxfile.run(doubled, slabs, executor=workers))
     np.testing.assert_array_equal(np.concatenate(blocks), pair[2] * 2)
     assert all(block.flags.writeable for block in blocks)
+
+
+def test_a_cluster_of_many_is_kept_busy() -> None:
+    class Client:
+        def get_executor(self, **_: Any) -> Any:
+            return ThreadPoolExecutor(1)
+
+        def nthreads(self) -> dict[str, int]:
+            return dict.fromkeys(map(str, range(100)), 2)
+
+    begun: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("distributed.Client", Client)
+        with executor(Client()) as many:
+            patch.setattr(many, "submit", lambda fn, number: begun.append(number) or Future())
+            slabs = idxfile.run(abs, range(1000), executor=many)
+            patch.setattr(Future, "result", lambda self: None)
+            next(slabs)
+    assert len(begun) == 401
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from ..header import IDX_TYPE_NAMES
 from ..items import Items
 from ..slabs.filling import Ground, laid_out
 from ..slabs.planning import SLAB_NBYTES, plan
+from ..slabs.running import AHEAD
 
 try:
     import dask.array as da
@@ -39,6 +40,9 @@ _SMALL_NBYTES = 1 << 12
 
 _OPEN_FILES = 16
 """Files that a worker keeps open between one chunk and the next."""
+
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""What a worker begins with: Ctrl-C is for the process that started it."""
 
 
 def from_idx(file: Any, *, chunks: Any = None, slab_nbytes: int = SLAB_NBYTES) -> da.Array:
@@ -170,10 +174,12 @@ def executor(address: Any = None, *, workers: int | None = None) -> Iterator[Exe
                         threads_per_worker=1,
                         dashboard_address="127.0.0.1:0",
                         silence_logs="CRITICAL",
+                        preload=[_DEAF],
                     )
                 )
             client = stack.enter_context(Client(address, set_as_default=False))
         pool = client.get_executor(pure=False)
+        pool.ahead = max(AHEAD, 2 * sum(client.nthreads().values()))
         try:
             yield pool
         except BaseException as error:

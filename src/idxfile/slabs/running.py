@@ -27,7 +27,7 @@ def run(
     slabs: Iterable[T],
     *,
     executor: Executor | None = None,
-    ahead: int = AHEAD,
+    ahead: int | None = None,
 ) -> Iterator[R]:
     """Run a function on every slab, and give the results in the order of the slabs.
 
@@ -37,7 +37,8 @@ def run(
         slabs: what it is called with, taken as needed.
         executor: any `concurrent.futures.Executor`: threads, `Processes`, those of the adapters for
             Dask and Ray. None runs them here, one after the other.
-        ahead: how many slabs are handed to the executor beyond the one whose result is awaited.
+        ahead: how many slabs are handed to the executor beyond the one whose result is awaited;
+            64 if None, or what the executor has as its own `ahead`, which has many workers.
 
     Yields:
         The results. Whoever stops early, or is interrupted, leaves no slab waiting.
@@ -48,6 +49,8 @@ def run(
     if executor is None:
         yield from map(function, slabs)
         return
+    if ahead is None:
+        ahead = getattr(executor, "ahead", AHEAD)
     waiting: deque[Future[R]] = deque()
     try:
         for slab in slabs:

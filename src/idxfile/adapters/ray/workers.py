@@ -13,6 +13,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from ...slabs.running import AHEAD
+
 __all__ = ["executor"]
 
 
@@ -58,6 +60,7 @@ class _Workers(Executor):
     """Calls as tasks of Ray."""
 
     def __init__(self) -> None:
+        self.ahead = max(AHEAD, 2 * int(ray.cluster_resources().get("CPU", 0)))
         self._task = ray.remote(max_retries=3)(_done)
         self._futures: set[Future[Any]] = set()
         self._closed = False
