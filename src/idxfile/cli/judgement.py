@@ -41,7 +41,8 @@ def check_command(files: tuple[str, ...], engine: str | None, as_json: bool) -> 
     Header, length, compressed streams and their checksums are judged, and how images and labels
     fit together; memory stays constant. A folder stands for the files in it and below that have a
     name like IDX (idx3-ubyte, .idx, with or without .gz), a quoted pattern ('*.gz') for the files
-    that fit it. The shards of a set are one file, held against their manifest. Prints a line a file. Exit code 1 where one is not right.
+    that fit it. A set of shards is one file, held against its manifest. Prints a line a file. Exit
+    code 1 where one is not right.
     """
     if engine is not None and "-" in files:
         raise click.UsageError("standard input cannot be sent to an engine: check it without one")

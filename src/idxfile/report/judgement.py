@@ -17,7 +17,6 @@ from ..header import Header
 from ..names import name_problems
 from ..problems import Problem
 from ..source import LocalFile, Source, Spool, open_source, pieces
-from ..source.finding import find_shards
 from .facts import header_facts, make_out, outer_nbytes
 
 __all__ = ["Report", "check"]
@@ -84,6 +83,8 @@ def check(file: Any, *, progress: Progress | None = None) -> Report:
         >>> report.ok, [(p.code, p.offset) for p in report.problems]
         (False, [('trailing-data', 9)])
     """
+    from ..source.finding import find_shards
+
     try:
         several = find_shards(file)
     except FormatError as error:

@@ -25,7 +25,6 @@ from ..shards import (
 )
 from .local import LocalFile
 from .places import beside, file_of, is_pattern, is_url, local_path, names_in, public
-from .remote.faults import DeniedError
 
 __all__: list[str] = []
 
@@ -252,13 +251,19 @@ def _read(place: str) -> Manifest:
         FileNotFoundError: where there is none, or a store hides whether there is one.
     """
     from . import pieces
-    from .remote import open_remote
 
-    name = public(place) if is_url(place) else place
-    try:
-        source = open_remote(place, 0) if is_url(place) else LocalFile(place, mapped=False)
-    except DeniedError as error:  # a store that hides what it has not, refuses
-        raise FileNotFoundError(2, "There is no manifest", name) from error
+    source: Any
+    if is_url(place):
+        from .remote import open_remote
+        from .remote.faults import DeniedError
+
+        name = public(place)
+        try:
+            source = open_remote(place, 0)
+        except DeniedError as error:  # a store that hides what it has not, refuses
+            raise FileNotFoundError(2, "There is no manifest", name) from error
+    else:
+        name, source = place, LocalFile(place, mapped=False)
     try:
         data = bytearray()
         for piece in pieces(source):

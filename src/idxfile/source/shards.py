@@ -20,6 +20,7 @@ from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem, settle
 from . import open_source
 from .finding import Found
@@ -141,7 +142,12 @@ class Shards:
     # Reading
 
     def read_at(self, start: int, stop: int) -> bytes:
-        """The bytes from `start` to `stop`; fewer only at the end."""
+        """The bytes from `start` to `stop`; fewer only at the end, and of a look at the header.
+
+        Whoever looks at the first kilobyte wants the header, and no shard is opened for that.
+        """
+        if start < len(self._head) and stop <= MAX_HEADER_NBYTES:
+            return self._head[start:stop]
         stop = min(stop, self.size)
         head = self._head[start:stop]
         rest = bytearray(max(0, stop - max(start, len(self._head))))
