@@ -229,7 +229,7 @@ def test_a_table_beside_is_used_if_it_is_right(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("step", [1, 1000, INPUT_NBYTES])
+@pytest.mark.parametrize("step", [97, 20_000, INPUT_NBYTES])
 def test_members_come_in_order(workers: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocked, "WORKERS", workers)
     raw = idx_bytes(ARRAY[:3000])

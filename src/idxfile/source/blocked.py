@@ -11,10 +11,12 @@ import os
 import struct
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..codecs import INPUT_NBYTES, Codec, Inflater, crc32, inflated
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["BlockedInflater", "member_nbytes"]
 
@@ -125,6 +127,8 @@ class BlockedInflater(Inflater):
         if WORKERS == 1:
             return None
         if self._pool is None or self._process != os.getpid():
+            from concurrent.futures import ThreadPoolExecutor
+
             self._waiting = deque((group, None) for group, _ in self._waiting)
             self._pool, self._process = ThreadPoolExecutor(WORKERS), os.getpid()
         return self._pool.submit(group.inflate)
