@@ -1,0 +1,104 @@
+"""What a job leaves that is ended in the middle, and a set of shards whose workers are lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jobs import files, nothing_left, total, total_and_end
+
+import idxfile
+from idxfile.adapters.dask import from_idx
+from idxfile.cli.engines import started
+from idxfile.slabs.choosing import write_items
+
+pytestmark = [
+    pytest.mark.slow,
+    # Ray Data warns of its own defaults.
+    pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ray\.data\.context"),
+]
+
+COUNT = 400_000
+"""314 MB of images: nobody is done with them before the signal comes."""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pair")
+    header = idxfile.Header.of("uint8", (COUNT, 28, 28))
+    with open(folder / "train-images-idx3-ubyte", "wb") as file:
+        file.write(header.encode())
+        file.truncate(header.file_nbytes)
+    idxfile.write(folder / "train-labels-idx1-ubyte", np.zeros(COUNT, "uint8"))
+    return folder
+
+
+def interrupted(pair: Path, out: Path, engine: str, number: int) -> tuple[int, str]:
+    """Send a signal to `idx select` and all that it started, as soon as it begins to write."""
+    words = ["select", pair, out, "--shuffle", "--seed=1", f"--engine={engine}"]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "idxfile", *map(str, words)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (out.is_dir() and os.listdir(out)):
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.001)
+    os.killpg(job.pid, number)
+    return job.wait(60), job.communicate()[1]
+
+
+@pytest.mark.parametrize("engine", ["processes=2", "threads=2", "dask", "ray"])
+def test_ctrl_c_ends_a_job_in_peace(pair: Path, tmp_path: Path, engine: str) -> None:
+    code, told = interrupted(pair, tmp_path / "out", engine, signal.SIGINT)
+    assert code == 130
+    assert told.strip() == "interrupted"
+    nothing_left(tmp_path / "out")
+
+
+def test_a_job_that_is_killed_leaves_nothing_under_a_final_name(pair: Path, tmp_path: Path) -> None:
+    code, _ = interrupted(pair, tmp_path / "out", "processes=2", signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
+
+
+def shards(folder: Path) -> tuple[str, Any]:
+    """Some files that are one array, and what is in them."""
+    _, _, images, _ = files(folder / "whole")
+    for number in range(3):
+        name = f"train-{number:05d}-of-00003.idx"
+        idxfile.write(folder / name, images[number * 1000 : number * 1000 + 1000])
+    return str(folder / "train-*.idx"), images
+
+
+@pytest.mark.parametrize("engine", ["processes=2", "dask", "ray"])
+def test_shards_a_lost_worker_and_a_shuffle_of_more_than_memory(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    place, images = shards(tmp_path)
+    work = partial(total_and_end, str(tmp_path / "flag"))
+    with idxfile.open(place) as array, started(engine) as workers:
+        slabs = idxfile.plan(array, slab_nbytes=1 << 14)
+        assert list(idxfile.run(work, slabs, executor=workers)) == list(map(total, slabs))
+        assert (tmp_path / "flag").exists()
+        ds = idxfile.Dataset(array, np.zeros(len(array), "uint8")).shuffle(7)
+        path = tmp_path / "mixed.idx"
+        write_items(ds.images, str(path), executor=workers, slab_nbytes=1 << 16, most=1)
+        np.testing.assert_array_equal(idxfile.read(path), ds.images[...])
+        if engine == "ray":
+            from idxfile.adapters.ray import read_idx
+
+            found = read_idx(place).sort("item").take_batch(3000)["image"]
+        else:
+            found = from_idx(place, slab_nbytes=1 << 16).compute(scheduler="threads")
+    np.testing.assert_array_equal(found, images)
