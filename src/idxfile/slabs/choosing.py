@@ -72,15 +72,14 @@ def through_buckets(items: Items, most: int | None = None) -> bool:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Chosen items as a recipe of under a kilobyte: the numbers of the items lie in a file."""
+    """Chosen items as a recipe of under a kilobyte: what it takes lies in a folder."""
 
-    recipe: bytes
     folder: str
 
     @property
     def everything(self) -> Items:
         """All items of the files that was chosen from."""
-        return _unpickled(self.recipe)
+        return _everything(self.folder)
 
     def numbers(self, name: str) -> Array:
         """An array that was laid aside, mapped: "index" tells which item comes to each place."""
@@ -93,8 +92,9 @@ class _Choice:
 
 
 @lru_cache(16)
-def _unpickled(recipe: bytes) -> Items:
-    items: Items = pickle.loads(recipe)  # noqa: S301  of our own making
+def _everything(folder: str) -> Items:
+    with open(os.path.join(folder, "everything"), "rb") as file:
+        items: Items = pickle.load(file)  # noqa: S301  of our own making
     return items
 
 
@@ -109,7 +109,9 @@ def _laid_aside(items: Items, file: str) -> Iterator[_Choice]:
     """The choice, its numbers in a folder beside the file that is to be written."""
     folder = os.path.dirname(os.path.realpath(file))
     with tempfile.TemporaryDirectory(prefix=".idx-", dir=folder) as aside:
-        choice = _Choice(pickle.dumps(items.everything), aside)
+        choice = _Choice(aside)
+        with open(os.path.join(aside, "everything"), "wb") as recipe:
+            pickle.dump(items.everything, recipe)
         choice.lay_aside("index", items.index)
         yield choice
 

@@ -79,8 +79,15 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
     """
     name = by_position(file)
     header = Header.of(np.dtype(dtype).name, tuple(shape))
-    with errors_named(name), atomic_file(name) as path:
-        yield lay(path, name, header)
+    path = name
+    try:
+        with atomic_file(name) as path:
+            yield lay(path, name, header)
+    except OSError as error:
+        if error.filename in (None, path):  # and not a file that was read meanwhile
+            error.filename = name
+            del error.filename2
+        raise
 
 
 def by_position(file: Any) -> str:

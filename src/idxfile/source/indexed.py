@@ -32,6 +32,9 @@ SPACING_NBYTES = 1 << 21
 
 _PIECE_NBYTES = 1 << 20
 
+_DEFLATE_MOST = 1032
+"""No deflate stream holds more than so many bytes in one of its own."""
+
 
 def indexed(outer: Any, codecs: tuple[str, ...], nbytes: int, worth: bool) -> IndexedContent | None:
     """The content of a plain gzip file by ranges; None where there is no index and none is made.
@@ -43,6 +46,8 @@ def indexed(outer: Any, codecs: tuple[str, ...], nbytes: int, worth: bool) -> In
         worth: whether an index is made, when the first item is asked for.
     """
     if codecs != ("gz",) or not isinstance(outer, LocalFile) or not find_spec("rapidgzip"):
+        return None
+    if nbytes > outer.size * _DEFLATE_MOST:  # a header that promises what cannot be there
         return None
     content = IndexedContent(outer, codecs, nbytes)
     return content if worth or content.find() else None

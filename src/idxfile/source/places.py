@@ -114,7 +114,7 @@ def names_in(folder: str) -> list[str] | None:
         from .remote import list_folder
 
         return list_folder(folder)
-    return sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
+    return sorted(entry.path for entry in os.scandir(folder) if os.path.isfile(entry.path))
 
 
 def exists(place: str) -> bool:
