@@ -440,3 +440,21 @@ def test_a_data_set_pickles(tmp_path):
     same(again, IMAGES, LABELS)
     chosen = pickle.loads(pickle.dumps(ds.select(labels=1)))
     same(chosen, IMAGES[[0, 2]], LABELS[[0, 2]])
+
+
+@pytest.mark.parametrize("codec", [None, "gz"])
+def test_save_as_shards(tmp_path, codec):
+    images, labels = make(23)
+    ds = Dataset(images, labels, classes=[*"abcdefghij"]).shuffle(1)
+    place, _ = ds.save(tmp_path, shards=4, codec=codec)
+    assert place.endswith("-?????-of-00004" + (".gz" if codec else ""))
+    again = idxfile.open_dataset(tmp_path, split="train")
+    assert np.array_equal(again.images[...], ds.images[...])
+    assert np.array_equal(again.labels, ds.labels)
+    assert idxfile.read(place).shape == ds.images.shape
+    assert idxfile.check(place).ok
+    ds.save(tmp_path, shards=4, codec=codec)  # its own names are replaced
+    with pytest.raises(PairError, match="nobody could tell"):
+        ds.save(tmp_path, shards=3, codec=codec)
+    with pytest.raises(PairError, match="nobody could tell"):
+        ds.save(tmp_path, codec=codec)

@@ -20,9 +20,10 @@ from .elements import Array, smallest_type
 from .errors import PairError, sides
 from .items import Items
 from .names import pair_names, refuse_rivals
+from .shards import named_shards
 from .slabs.choosing import through_buckets, write_items
 from .summary import Stats, stats
-from .writer import create, write
+from .writer import create
 
 __all__ = ["Dataset"]
 
@@ -345,6 +346,7 @@ class Dataset:
         *,
         codec: str | None = None,
         blocked: bool = False,
+        shards: int | None = None,
         executor: Executor | None = None,
     ) -> tuple[str, str]:
         """Write the pair as IDX files into a folder, streaming: constant memory, each file atomic.
@@ -359,45 +361,45 @@ class Dataset:
             folder: made if need be.
             codec: gz, bz2, xz, zst, or None for raw.
             blocked: gz only: many small members, for random access.
+            shards: write each of the two as so many files, with a manifest.
             executor: who gathers and writes the images: any `concurrent.futures.Executor` whose
-                workers see the folder. Raw files only, which many can write at once.
+                workers see the folder. Single raw files only, which many can write at once.
 
         Returns:
-            The paths of images and labels.
+            The paths of images and labels; of shards, the patterns that stand for them.
 
         Raises:
             PairError: for a folder with another pair of this split.
-            ValueError: for an executor and a codec.
+            ValueError: for an executor together with a codec or shards.
         """
-        if executor is not None and codec is not None:
-            raise ValueError(f"an executor writes raw files: codec must be None, not {codec!r}")
+        if executor is not None and (codec is not None or shards is not None):
+            raise ValueError("an executor writes single raw files: codec and shards must be None")
         os.makedirs(folder, exist_ok=True)
         images_name, labels_name = self.saved_names(folder, codec=codec)
-        refuse_rivals(images_name, labels_name)
+        both = [os.path.basename(name) for name in (images_name, labels_name)]
+        if shards is not None:
+            sets = [named_shards(name, shards) for name in both]
+            both = [names.numbered(n) for names in sets for n in range(shards)]
+        refuse_rivals(images_name, both)
         table = self._saved_table()
-        if executor is not None or (codec is None and through_buckets(self._images)):
+        alone = codec is None and shards is None
+        if executor is not None or (alone and through_buckets(self._images)):
             write_items(self._images, images_name, executor=executor)
         else:
-            writer = create(
-                images_name,
-                dtype=self._images.dtype,
-                item_shape=self._images.item_shape,
-                count=len(self),
-                codec=codec,
-                blocked=blocked,
-            )
-            with writer:
-                for block in self._images.blocks():
-                    writer.append(block)
-        write(labels_name, table, cast="safe", codec=codec, blocked=blocked)
+            _write_all(images_name, self._images, codec=codec, blocked=blocked, shards=shards)
+        _write_all(labels_name, Items([table]), codec=codec, blocked=blocked, shards=shards)
         if self.classes is not None:
             write_classes(os.fsdecode(folder), self.classes)
-        return images_name, labels_name
+        return self.saved_names(folder, codec=codec, shards=shards)
 
     def saved_names(
-        self, folder: str | os.PathLike[str], *, codec: str | None = None
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        codec: str | None = None,
+        shards: int | None = None,
     ) -> tuple[str, str]:
-        """The paths that `save` would write."""
+        """The paths that `save` would write; of shards, the patterns that stand for them."""
         table = self._saved_table()
         images, labels = pair_names(
             self.split or "train",
@@ -405,6 +407,8 @@ class Dataset:
             (table.ndim, table.dtype.name),
             codec,
         )
+        if shards is not None:
+            images, labels = (named_shards(name, shards).pattern for name in (images, labels))
         path = os.fsdecode(folder)
         return os.path.join(path, images), os.path.join(path, labels)
 
@@ -468,3 +472,13 @@ class Dataset:
             masks.append(np.asarray(where(self._images.take(part), self.labels[part]), bool))
         chosen: Array = positions[np.concatenate(masks)]
         return chosen
+
+
+def _write_all(name: str, items: Items, **options: Any) -> None:
+    """Write items as one IDX file, or a set of them, streaming."""
+    writer = create(
+        name, dtype=items.dtype, item_shape=items.item_shape, count=len(items), **options
+    )
+    with writer:
+        for block in items.blocks():
+            writer.append(block)

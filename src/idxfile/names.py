@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 from .codecs import CODECS, codec_named, codec_of_name
@@ -114,18 +115,22 @@ def pair_names(
     )
 
 
-def refuse_rivals(images: str, labels: str) -> None:
+def refuse_rivals(images: str, written: Collection[str]) -> None:
     """Make sure that a pair will be the only one of its split in its folder.
 
+    Args:
+        images: the path of the images.
+        written: the names of all files that will be written.
+
     Raises:
-        PairError: when a file there has a role in the same split and is none of the two: a reader
+        PairError: when a file there has a role in the same split and is none of them: a reader
             could not tell the pairs apart.
     """
     folder = os.path.dirname(images) or os.curdir
     mine = file_name(images)
     for name in sorted(os.listdir(folder)):
         other = file_name(name)
-        if mine is None or other is None or name in map(os.path.basename, (images, labels)):
+        if mine is None or other is None or name in written:
             continue
         split = split_of(mine.shared)
         if other.shared == mine.shared or (split and split_of(other.shared) == split):

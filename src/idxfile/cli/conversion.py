@@ -15,6 +15,7 @@ from ..formats.options import described, options_of, parsed
 from ..formats.recognition import format_of_source, format_of_target
 from ..formats.row import Format
 from ..formats.table import all_formats, format_named
+from .engines import engine_option, started
 from .terms import force_option, json_option, print_json, progress_bar, refuse_to_overwrite, table
 
 Value = TypeVar("Value")
@@ -92,6 +93,8 @@ def _flag(name: str) -> str:
     help="List the formats, and exit.",
 )  # fmt: skip
 @json_option
+@click.option("--shards", type=click.IntRange(1), help="So many files: x-00000-of-00042.idx …")
+@engine_option
 @force_option
 def convert_command(
     src: str,
@@ -107,6 +110,8 @@ def convert_command(
     point: bool,
     options: tuple[str, ...],
     as_json: bool,
+    shards: int | None,
+    engine: str | None,
     force: bool,
     **pictures: str | bool | None,
 ) -> None:
@@ -129,7 +134,12 @@ def convert_command(
     given = _options(words, source, target, verb)
     if not os.path.isdir(dst):
         refuse_to_overwrite(dst, force)
-    with progress_bar(f"convert {printable(os.path.basename(src))}", _nbytes(src)) as progress:
+    if engine is not None and shards is None:
+        raise click.UsageError("--engine writes shards side by side: say how many with --shards")
+    with (
+        started(engine) as executor,
+        progress_bar(f"convert {printable(os.path.basename(src))}", _nbytes(src)) as progress,
+    ):
         done = _usage(
             convert,
             src,
@@ -146,6 +156,8 @@ def convert_command(
             source_options=given[0],
             target_options=given[1],
             overwrite=force,
+            shards=shards,
+            executor=executor,
             progress=progress,
         )
     if as_json:
@@ -157,7 +169,7 @@ def convert_command(
 def _nbytes(path: str) -> int:
     """About how many bytes there are to convert."""
     if not os.path.isdir(path):
-        return os.path.getsize(path)
+        return os.path.getsize(path) if os.path.exists(path) else 0  # a pattern of shards
     return sum(
         os.path.getsize(os.path.join(folder, name))
         for folder, _, names in os.walk(path)

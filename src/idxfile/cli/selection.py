@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,6 +32,10 @@ codec_option = click.option(
     "--codec", type=click.Choice(["gz", "bz2", "xz", "zst"]), help="Compression; none by default."
 )
 
+
+shards_option = click.option(
+    "--shards", type=click.IntRange(1, 99_999), help="So many files of each: NAME-00000-of-00042 …"
+)
 
 _MOST_BARS = 64
 
@@ -177,6 +182,7 @@ def _bars(counts: dict[str, int], width: int = 40) -> list[str]:
 @click.option("--seed", type=click.IntRange(0), help="Where the random order begins.")
 @click.option("--transpose", is_flag=True, help="Exchange the rows and columns of every item.")
 @codec_option
+@shards_option
 @engine_option
 @force_option
 def select_command(
@@ -192,6 +198,7 @@ def select_command(
     seed: int | None,
     transpose: bool,
     codec: str | None,
+    shards: int | None,
     engine: str | None,
     force: bool,
 ) -> None:
@@ -203,8 +210,7 @@ def select_command(
         ds = ds.shuffle(seed)
     ds = ds.select(limit=limit)
     ds = ds.transpose() if transpose else ds
-    _refuse(ds, out, codec, force)
-    _save([ds], out, codec, engine)
+    _save([ds], out, codec, shards, engine, force)
 
 
 @click.command("split")
@@ -218,6 +224,7 @@ def select_command(
 @name_option
 @labels_file_option
 @codec_option
+@shards_option
 @engine_option
 @force_option
 def split_command(
@@ -231,6 +238,7 @@ def split_command(
     name: str | None,
     labels_file: str | None,
     codec: str | None,
+    shards: int | None,
     engine: str | None,
     force: bool,
 ) -> None:
@@ -249,23 +257,29 @@ def split_command(
         split_parts = ds.random_split(parts, seed=seed, stratify=stratify)
     for part, word in zip(split_parts, called, strict=True):
         part.split = word
-        _refuse(part, out, codec, force)
-    _save(split_parts, out, codec, engine)
+    _save(split_parts, out, codec, shards, engine, force)
 
 
-def _refuse(ds: Dataset, out: str, codec: str | None, force: bool) -> None:
-    for path in ds.saved_names(out, codec=codec):
-        refuse_to_overwrite(path, force)
-
-
-def _save(parts: Sequence[Dataset], out: str, codec: str | None, engine: str | None) -> None:
-    if engine is not None and codec is not None:
+def _save(
+    parts: Sequence[Dataset],
+    out: str,
+    codec: str | None,
+    shards: int | None,
+    engine: str | None,
+    force: bool,
+) -> None:
+    if engine is not None and (codec is not None or shards is not None):
         raise click.UsageError(
-            "--engine writes raw files, which many can write at once: no --codec"
+            "--engine writes single raw files, which many can write at once: "
+            "no --codec and no --shards; `idx convert` makes either of them"
         )
+    for ds in parts:
+        for place in ds.saved_names(out, codec=codec, shards=shards):
+            for path in [place] if shards is None else glob.glob(place):
+                refuse_to_overwrite(path, force)
     with started(engine) as executor:
         for ds in parts:
-            images, labels = ds.save(out, codec=codec, executor=executor)
+            images, labels = ds.save(out, codec=codec, shards=shards, executor=executor)
             click.echo(f"{printable(images)}, {printable(labels)}: {len(ds):,} items", err=True)
             if not len(ds):
                 click.echo("note: nothing fits, so the files are empty", err=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..codecs import codec_of_name
@@ -18,6 +20,7 @@ from .recognition import format_of_source, format_of_target
 from .results import Kind, Overwrite, check_target, result
 from .roles import ALL
 from .row import Format
+from .sharding import cut, write_shards
 from .stored import stored_of
 from .table import format_named
 
@@ -70,6 +73,8 @@ def convert(
     source_options: Mapping[str, Any] | None = None,
     target_options: Mapping[str, Any] | None = None,
     overwrite: Overwrite = "files",
+    shards: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Conversion:
     """Convert a file or a folder from any format to any other, in constant memory.
@@ -97,6 +102,10 @@ def convert(
         target_options: options of the format that is written, by name.
         overwrite: whether a target that exists is replaced: "files" replaces a file, and no
             folder that holds something; True replaces a folder too.
+        shards: write so many files instead of one, `x-00000-of-00042.idx` … for `x.idx`; of IDX
+            with a manifest.
+        executor: who writes the shards: any `concurrent.futures.Executor` whose workers see both
+            places. None: this thread.
         progress: called now and then with the bytes done and the bytes in all.
 
     Returns:
@@ -118,6 +127,10 @@ def convert(
         [[1, 2], [3, 4]]
     """
     source, target = os.fsdecode(src), os.fsdecode(dst)
+    if shards is None and executor is not None:
+        raise ValueError("an executor writes shards: say how many")
+    if shards is not None and point:
+        raise ValueError("what only points has no shards")
     reader = format_named(source_format) if source_format else format_of_source(source)
     writer = format_named(target_format) if target_format else format_of_target(target, point=point)
     kind = _kind(writer, target)
@@ -130,6 +143,7 @@ def convert(
         columns = open_columns(stack, names, source, reader, source_options or {}, split, dtype)
         if labels is not None:
             columns.arrays["labels"] = open_labels(stack, names, os.fsdecode(labels))
+        count = min((array.shape[0] for array in columns.arrays.values() if array.shape), default=0)
         columns = Columns(
             {name: meter.watched(array, items) for name, array in columns.arrays.items()},
             columns.classes,
@@ -142,9 +156,27 @@ def convert(
         columns = settle(columns, writer, dtype=dtype, scale=scale)
         if point:
             _check_stored(columns, target)
-        with result(target, kind, overwrite) as place:
-            names[place] = target
-            write(place, columns)
+        if shards is None:
+            with result(target, kind, overwrite) as place:
+                names[place] = target
+                write(place, columns)
+        else:
+            first = columns.first.dtype.name if dtype == "auto" else dtype
+            one = partial(
+                convert,
+                source,
+                source_format=reader.name,
+                target_format=writer.name,
+                column=column,
+                labels=labels,
+                split=columns.split,
+                dtype=first,
+                scale=scale,
+                source_options=source_options,
+                target_options=target_options,
+            )
+            parts = cut(items, count, shards)
+            write_shards(one, parts, target, kind, overwrite, executor)
     facts = {name: (array.dtype.name, array.shape) for name, array in columns.arrays.items()}
     return Conversion(
         source, target, reader.name, writer.name, facts, columns.classes, columns.notes

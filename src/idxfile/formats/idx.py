@@ -75,7 +75,7 @@ def _only_file(folder: str) -> str | None:
 
 
 def _is_zip(path: str) -> bool:
-    if is_url(path):
+    if is_url(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
         return file.read(4) == b"PK\x03\x04" and zipfile.is_zipfile(path)

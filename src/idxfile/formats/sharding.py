@@ -1,0 +1,169 @@
+"""A conversion cut into shards, each a conversion of its own, here or on an executor."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from ..array import open as open_idx
+from ..cutting import MOST_SHARDS
+from ..errors import UnsupportedError
+from ..shards import Manifest, ShardFacts, ShardName, named_shards, sets_of, shard_name
+from ..sink import write_whole
+from ..slabs.running import run
+from ..source.places import is_url, public
+from .results import Kind, Overwrite, result
+
+__all__: list[str] = []
+
+
+def cut(items: slice | None, count: int, shards: int) -> list[slice]:
+    """The items of each shard, as slices of all: as many in one as in another, or one more.
+
+    Args:
+        items: which are meant; None: all.
+        count: how many there are in all.
+        shards: how many shards.
+
+    Raises:
+        ValueError: for no shards, or more than a name can count.
+    """
+    if not 1 <= shards <= MOST_SHARDS:
+        raise ValueError(f"shards is 1 to {MOST_SHARDS:,}, not {shards:,}")
+    meant = range(count)[items if items is not None else slice(None)]
+    bounds = [len(meant) * number // shards for number in range(shards + 1)]
+    return [_slice(meant[low:high]) for low, high in pairwise(bounds)]
+
+
+def _slice(part: range) -> slice:
+    """A range as a slice; a negative stop would be counted from the end there."""
+    if not part:
+        return slice(0, 0)
+    return slice(part.start, part.stop if part.stop >= 0 else None, part.step)
+
+
+def write_shards(
+    convert: Callable[..., Any],
+    parts: Sequence[slice],
+    target: str,
+    kind: Kind,
+    overwrite: Overwrite,
+    executor: Executor | None,
+) -> None:
+    """Write each part as a shard; all appear at the end, under `x-00000-of-00042.idx` for `x.idx`.
+
+    Args:
+        convert: called with a path and `items=`; it can be sent to the executor.
+        parts: the items of each shard.
+        target: the one file that the shards stand for, or a folder for a pair.
+        kind: which of both.
+        overwrite: whether files that exist are replaced.
+        executor: who writes the shards, all of which see the folder; None: this thread.
+
+    Raises:
+        FileExistsError: for a file that must not be replaced, and for another set of that name.
+        UnsupportedError: for formats that are folders, for addresses, and where shards would differ
+            in type.
+    """
+    if kind == "folder" or is_url(target):
+        raise UnsupportedError(
+            "shards are files in a folder of this machine",
+            file=public(target),
+            hint="convert into one folder, without shards, or into files",
+        )
+    folder, name = (target, "") if kind == "files" else os.path.split(target)
+    os.makedirs(folder or os.curdir, exist_ok=True)
+    with result(os.path.join(folder or os.curdir, ""), "files", overwrite) as aside:
+        work = partial(_write_shard, convert, aside, name)
+        numbered = list(enumerate(parts))
+        shards = list(run(work, numbered, executor=executor))
+        for made in shards[0]:
+            if made == "classes.txt":  # the same in each
+                os.replace(os.path.join(aside, "0", made), os.path.join(aside, made))
+                continue
+            names = _names(made, len(parts))
+            _refuse_others(folder or os.curdir, names.numbered(0))
+            for number in range(len(parts)):
+                old = os.path.join(aside, str(number), made)
+                os.replace(old, os.path.join(aside, names.numbered(number)))
+            facts = [shard[made] for shard in shards]
+            if all(facts):
+                manifest = _manifest(names.numbered, facts, os.path.join(folder, made))
+                write_whole(os.path.join(aside, names.manifest_name), manifest.encode())
+        for number in range(len(parts)):
+            _remove(os.path.join(aside, str(number)))
+
+
+def _names(name: str, total: int) -> ShardName:
+    """The names of shards: a number before the suffix, whatever the format."""
+    names = named_shards(name, total)
+    if names.kind:
+        return names
+    stem, suffix = os.path.splitext(names.stem)
+    return ShardName(stem, None, total, suffix + names.suffix)
+
+
+_Facts = tuple[str, tuple[int, ...], int, int, str] | None
+"""Of an IDX file: element type, item shape, items, bytes, SHA-256."""
+
+
+def _write_shard(
+    convert: Callable[..., Any], aside: str, name: str, part: tuple[int, slice]
+) -> dict[str, _Facts]:
+    """Write one shard into a folder of its own, again if somebody began it before."""
+    number, items = part
+    folder = os.path.join(aside, str(number))
+    os.makedirs(folder, exist_ok=True)
+    convert(os.path.join(folder, name), items=items)
+    return {made: _facts(os.path.join(folder, made)) for made in sorted(os.listdir(folder))}
+
+
+def _facts(path: str) -> _Facts:
+    try:
+        with open_idx(path) as array:
+            kind, shape = array.dtype.name, array.shape
+    except ValueError:  # of another format
+        return None
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return kind, shape[1:], shape[0], os.path.getsize(path), digest
+
+
+def _manifest(numbered: Callable[[int], str], facts: Sequence[Any], name: str) -> Manifest:
+    kinds = {(kind, shape) for kind, shape, *_ in facts}
+    if len(kinds) > 1:
+        found = ", ".join(sorted({kind for kind, _ in kinds}))
+        raise UnsupportedError(
+            f"the shards would differ in their element type: {found}",
+            file=name,
+            found=found,
+            hint="say which type they shall have",
+        )
+    ((kind, shape),) = kinds
+    shards = (
+        ShardFacts(numbered(number), items, nbytes, digest)
+        for number, (_, _, items, nbytes, digest) in enumerate(facts)
+    )
+    return Manifest(kind, shape, tuple(shards))
+
+
+def _refuse_others(folder: str, name: str) -> None:
+    """Two sets of one name in a folder could not be told apart."""
+    mine = shard_name(name)
+    assert mine is not None
+    for other in sets_of(os.listdir(folder), any_kind=True):
+        if other.stem == mine.stem and other.total != mine.total:
+            raise FileExistsError(
+                17, f"There are shards of the same name, {other.total:,} of them", folder
+            )
+
+
+def _remove(folder: str) -> None:
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    os.rmdir(folder)

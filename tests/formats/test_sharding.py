@@ -1,0 +1,114 @@
+"""A conversion into shards: the same items, whoever writes them, and nothing half-written."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import idxfile
+from idxfile import Processes, UnsupportedError, convert
+from idxfile.formats.sharding import cut
+
+
+@given(
+    count=st.integers(0, 40),
+    start=st.none() | st.integers(-50, 50),
+    stop=st.none() | st.integers(-50, 50),
+    step=st.none() | st.integers(-5, 5).filter(bool),
+    shards=st.integers(1, 9),
+)
+def test_parts_are_all_items_in_order(count, start, stop, step, shards):
+    numbers = list(range(count))
+    parts = [numbers[part] for part in cut(slice(start, stop, step), count, shards)]
+    assert [n for part in parts for n in part] == numbers[start:stop:step]
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.fixture
+def npz(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (103, 4, 5), dtype="uint8")
+    labels = np.arange(103) % 10
+    np.savez(tmp_path / "d.npz", x_train=images, y_train=labels)
+    return tmp_path / "d.npz", images, labels
+
+
+@pytest.mark.parametrize("kind", ["here", "threads", "processes"])
+def test_a_pair_of_sets(npz, tmp_path, kind):
+    source, images, labels = npz
+    executors = {"threads": lambda: ThreadPoolExecutor(2), "processes": lambda: Processes(2)}
+    with executors.get(kind, ThreadPoolExecutor)() as executor:
+        executor = None if kind == "here" else executor
+        done = convert(source, f"{tmp_path}/out/", split="train", shards=4, executor=executor)
+    assert done.columns["images"] == ("uint8", (103, 4, 5))
+    ds = idxfile.open_dataset(tmp_path / "out", split="train")
+    assert np.array_equal(ds.images[...], images)
+    assert np.array_equal(ds.labels, labels)
+    names = sorted(os.listdir(tmp_path / "out"))
+    assert len(names) == 10
+    assert names[0] == "train-images-idx3-ubyte-00000-of-00004"
+    assert all(idxfile.check(tmp_path / "out" / name).ok for name in names if "json" not in name)
+
+
+def test_shards_of_other_formats(npz, tmp_path):
+    source, images, _ = npz
+    convert(source, tmp_path / "a.parquet", shards=2, items=slice(3, None, 2))
+    names = sorted(name for name in os.listdir(tmp_path) if "parquet" in name)
+    assert names == ["a-00000-of-00002.parquet", "a-00001-of-00002.parquet"]
+    assert sum(pq.read_table(tmp_path / name).num_rows for name in names) == 50
+    convert(source, tmp_path / "a.csv.gz", shards=2)
+    convert(tmp_path / "a-00001-of-00002.csv.gz", tmp_path / "back.idx", column="images")
+    assert np.array_equal(idxfile.read(tmp_path / "back.idx").reshape(-1, 4, 5), images[51:])
+
+
+def test_one_type_for_all_shards(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(-3, 997, dtype="int64"))
+    convert(tmp_path / "a.npy", tmp_path / "a.idx", dtype="auto", shards=3)
+    assert idxfile.read(f"{tmp_path}/a-*-of-00003.idx").dtype == np.int16
+    convert(f"{tmp_path}/a-*-of-00003.idx", tmp_path / "b.npy")
+    assert np.load(tmp_path / "b.npy").tolist() == list(range(-3, 997))
+
+
+def test_what_is_there_is_not_replaced_unasked(npz, tmp_path):
+    source, *_ = npz
+    convert(source, tmp_path / "a.idx", column="images", shards=2)
+    before = {name: (tmp_path / name).read_bytes() for name in os.listdir(tmp_path)}
+    with pytest.raises(FileExistsError):
+        convert(source, tmp_path / "a.idx", column="labels", shards=2, overwrite=False)
+    with pytest.raises(FileExistsError, match="shards of the same name, 2 of them"):
+        convert(source, tmp_path / "a.idx", column="images", shards=3)
+    assert {name: (tmp_path / name).read_bytes() for name in os.listdir(tmp_path)} == before
+
+
+def test_a_failure_leaves_nothing(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([0.5, 1, 2, 3, 1e300]))
+    with pytest.raises(UnsupportedError), ThreadPoolExecutor(2) as executor:
+        convert(
+            tmp_path / "a.npy", tmp_path / "a.idx", dtype="float32", shards=3, executor=executor
+        )
+    assert os.listdir(tmp_path) == ["a.npy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["a.idx", "--engine", "threads"], "--shards"),
+        (["a.zarr", "--shards", "2"], "shards are files"),
+        (["a.idx", "--shards", "100000"], "99,999"),
+    ],
+)
+def test_what_cannot_be_is_told(npz, tmp_path, monkeypatch, words, text):
+    monkeypatch.chdir(tmp_path)
+    child = subprocess.run(
+        [sys.executable, "-m", "idxfile", "convert", "d.npz", *words],
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode in (2, 4)
+    assert text in child.stderr
+    assert os.listdir(tmp_path) == ["d.npz"]
