@@ -16,6 +16,7 @@ from ..dataset import Dataset
 from ..errors import IdxError, printable, sides
 from ..names import file_name
 from ..pairs import open_dataset
+from ..source.finding import find_shards
 from ..summary import Stats
 from .engines import engine_option, started
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
@@ -118,10 +119,20 @@ def _dataset_or_none(
 
     from ..source.places import find_partner
 
+    if labels_file is None and os.path.isdir(place) and _is_one_set(place):
+        return None
     single = labels_file is None and not os.path.isdir(place) and not place.endswith(".zip")
     if single and (_names_labels(place) or find_partner(place) is None):
         return None
     return recognise_dataset(open_place(place, labels_file, split, name))
+
+
+def _is_one_set(folder: str) -> bool:
+    """Whether a folder holds the shards of one file, and no labels."""
+    try:
+        return find_shards(folder) is not None
+    except ValueError:  # of several
+        return False
 
 
 def _names_labels(place: str) -> bool:
