@@ -27,6 +27,8 @@ from .writer import create
 
 __all__ = ["Dataset"]
 
+_PIECE_NBYTES = 1 << 20
+
 
 _QUICKLY_COUNTED = 1 << 22
 """Up to so many labels are counted to show a data set."""
@@ -479,6 +481,10 @@ def _write_all(name: str, items: Items, **options: Any) -> None:
     writer = create(
         name, dtype=items.dtype, item_shape=items.item_shape, count=len(items), **options
     )
+    # One piece of memory, which stays in the cache between reading and writing.
+    step = max(1, _PIECE_NBYTES // max(1, items.item_nbytes))
+    piece = np.empty((min(step, len(items)), *items.item_shape), items.dtype)
     with writer:
-        for block in items.blocks():
-            writer.append(block)
+        for start in range(0, len(items), step):
+            places = np.arange(start, min(start + step, len(items)))
+            writer.append(items.take(places, out=piece[: len(places)]))

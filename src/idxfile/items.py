@@ -21,7 +21,7 @@ __all__ = ["Items"]
 
 ArrayLike = IdxArray | Array
 
-_RUN_NBYTES = 1 << 20
+_RUN_NBYTES = 1 << 18
 
 
 class Items:
