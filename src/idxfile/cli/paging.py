@@ -108,10 +108,21 @@ def _by_screens(strips: Iterator[Strip], lines: int) -> None:
 def _goes_on() -> bool:
     """Whether whoever sits there wants more; True where nobody can be asked."""
     try:
-        click.echo(_PROMPT, nl=False, color=True)
-        key = click.getchar()
-    except OSError:
-        key = " "
+        import termios
+        import tty
+
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except (ImportError, OSError):
+        return True
+    try:
+        before = termios.tcgetattr(terminal)
+        tty.setcbreak(terminal, termios.TCSADRAIN)  # what was typed already counts
+        try:
+            click.echo(_PROMPT, nl=False, color=True)
+            key = os.read(terminal, 1)
+        finally:
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+            click.echo("\r\x1b[2K", nl=False, color=True)
     finally:
-        click.echo("\r\x1b[2K", nl=False, color=True)
-    return key not in ("q", "Q", "\x1b", "\x04")
+        os.close(terminal)
+    return key not in (b"q", b"Q", b"\x1b", b"\x04", b"")
