@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import resource
@@ -204,3 +205,50 @@ def test_a_set_is_not_appended_to(tmp_path: Path) -> None:
     make(tmp_path)
     with pytest.raises(idxfile.UnsupportedError, match="not added to"):
         idxfile.append(tmp_path, ITEMS)
+
+
+@pytest.mark.parametrize("broken", range(1, 11))
+def test_a_rename_that_fails_loses_no_shard(tmp_path, monkeypatch, broken):
+    """Whichever it is: the old set stands there, whole, or the new one."""
+    values = np.arange(100, dtype="int16")
+    place = tmp_path / "x.idx"
+
+    def write(array):
+        with idxfile.create(place, dtype="int16", count=len(array), shards=4) as writer:
+            writer.append(array)
+
+    write(values)
+    before = sorted(os.listdir(tmp_path))
+    calls = iter(range(1, 100))
+    rename = os.rename
+
+    def fails(*paths):
+        if next(calls) == broken:
+            raise OSError(5, "broken")
+        rename(*paths)
+
+    monkeypatch.setattr(os, "rename", fails)
+    if broken < 10:
+        with pytest.raises(OSError, match="broken"):
+            write(values + 1)
+    else:
+        write(values + 1)
+    monkeypatch.undo()
+    assert sorted(os.listdir(tmp_path)) == before
+    wanted = values if broken < 10 else values + 1
+    assert np.array_equal(idxfile.read(tmp_path / "x-*-of-00004.idx"), wanted)
+    assert idxfile.check(tmp_path / "x-*-of-00004.idx").ok
+
+
+def test_two_sets_of_one_name_are_refused(tmp_path):
+    for shards in (4, 5):
+        with contextlib.ExitStack() as stack:
+            if shards == 5:
+                stack.enter_context(
+                    pytest.raises(FileExistsError, match="4 shards of the same name")
+                )
+            writer = idxfile.create(tmp_path / "x.idx", dtype="uint8", count=9, shards=shards)
+            with writer:
+                writer.append(np.zeros(9, "uint8"))
+    assert len(os.listdir(tmp_path)) == 5
+    assert idxfile.check(tmp_path / "x-*-of-00004.idx").ok

@@ -10,6 +10,7 @@ whole one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
@@ -20,7 +21,7 @@ from typing import Any
 
 from .errors import UnsupportedError
 from .header import Header
-from .shards import Manifest, ShardFacts, ShardName, named_shards, shard_name
+from .shards import Manifest, ShardFacts, ShardName, named_shards, sets_of, shard_name
 from .sink import Sink, errors_named, open_sink, sync_folder, write_whole
 from .source import open_source
 from .source.holding import Elements
@@ -86,6 +87,22 @@ def open_shards_sink(
         raise ValueError(f"shard_nbytes is 1 or more, not {shard_nbytes:,}")
     most = max(1, (shard_nbytes - header.data_offset) // max(1, header.item_nbytes))
     return ShardsSink(path, header, [], most, codec, blocked)
+
+
+def refuse_other_sets(folder: str, names: ShardName) -> None:
+    """Make sure that a new set will be the only one of its name in its folder.
+
+    Raises:
+        FileExistsError: for shards of the same name in another number.
+    """
+    for other in sets_of(os.listdir(folder), any_kind=True):
+        if (other.stem, other.kind) == (names.stem, names.kind) and other.total != names.total:
+            raise FileExistsError(
+                errno.EEXIST,
+                f"There are {other.total:,} shards of the same name, and two sets could not be "
+                "told apart: remove them, or choose another name",
+                folder,
+            )
 
 
 MOST_SHARDS = 99_999
@@ -158,6 +175,7 @@ class ShardsSink:
                     hint="make them larger: shard_nbytes=",
                 )
             names = named_shards(os.path.basename(self.name), total)
+            refuse_other_sets(self._folder, names)
             facts = tuple(
                 ShardFacts(names.numbered(n), each.items, each.nbytes, each.sha256)
                 for n, each in enumerate(self._done)
@@ -177,7 +195,9 @@ class ShardsSink:
         if self._sink is not None:
             self._sink.abort()
             self._sink = None
-        shutil.rmtree(self._hidden, ignore_errors=True)
+        kept = os.path.join(self._hidden, "old")
+        if not (os.path.isdir(kept) and os.listdir(kept)):  # what could not be put back stays
+            shutil.rmtree(self._hidden, ignore_errors=True)
 
     # Inside
 
@@ -194,15 +214,18 @@ class ShardsSink:
         aside = os.path.join(self._hidden, "old")
         os.mkdir(aside)
         moved: list[str] = []
+        new: list[str] = []
         try:
             for path in filter(os.path.lexists, old):
                 os.rename(path, os.path.join(aside, os.path.basename(path)))
                 moved.append(path)
+            new = [names.numbered(number) for number in range(names.total)]
+            new.append(names.manifest_name)
             yield
         except BaseException:
-            for number in range(names.total):
+            for name in new:  # none, as long as what stands there may be what is to be replaced
                 with contextlib.suppress(OSError):
-                    os.unlink(self._place(names.numbered(number)))
+                    os.unlink(self._place(name))
             for path in moved:
                 os.replace(os.path.join(aside, os.path.basename(path)), path)
             raise

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 from ..array import open as open_idx
-from ..cutting import MOST_SHARDS
+from ..cutting import MOST_SHARDS, refuse_other_sets
 from ..errors import UnsupportedError
-from ..shards import Manifest, ShardFacts, ShardName, named_shards, sets_of, shard_name
+from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..sink import write_whole
 from ..slabs.running import run
 from ..source.places import is_url, public
@@ -87,7 +87,7 @@ def write_shards(
                 os.replace(os.path.join(aside, "0", made), os.path.join(aside, made))
                 continue
             names = _names(made, len(parts))
-            _refuse_others(folder or os.curdir, names.numbered(0))
+            refuse_other_sets(folder or os.curdir, names)
             for number in range(len(parts)):
                 old = os.path.join(aside, str(number), made)
                 os.replace(old, os.path.join(aside, names.numbered(number)))
@@ -150,17 +150,6 @@ def _manifest(numbered: Callable[[int], str], facts: Sequence[Any], name: str) -
         for number, (_, _, items, nbytes, digest) in enumerate(facts)
     )
     return Manifest(kind, shape, tuple(shards))
-
-
-def _refuse_others(folder: str, name: str) -> None:
-    """Two sets of one name in a folder could not be told apart."""
-    mine = shard_name(name)
-    assert mine is not None
-    for other in sets_of(os.listdir(folder), any_kind=True):
-        if other.stem == mine.stem and other.total != mine.total:
-            raise FileExistsError(
-                17, f"There are shards of the same name, {other.total:,} of them", folder
-            )
 
 
 def _remove(folder: str) -> None:
