@@ -50,7 +50,7 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Blocks as they are, and of one or two items, so that every key meets their ends."""
     if request.param == "tiny blocks":
         monkeypatch.setattr(array_room, "DEFAULT_BLOCK_NBYTES", 20)
-        monkeypatch.setattr(array_room, "GAP_NBYTES", 9)
+        monkeypatch.setattr("idxfile.gathering.GAP_NBYTES", 9)
 
 
 @pytest.fixture(scope="module", params=ROADS)

@@ -174,7 +174,9 @@ def test_reading_it_names_it_and_says_what_to_do(name: str, data: bytes, tmp_pat
     assert f"this is {name} of {len(data):,} bytes, not an IDX file" in str(caught.value)
     row = recognise(data)
     assert row is not None
-    assert row.hint is None or f"hint: {row.hint}" in str(caught.value)
+    listed = "hint: give one of its members, as zip://NAME::"  # where it can be looked into
+    if not (name == "a zip archive" and listed in str(caught.value)):
+        assert row.hint is None or f"hint: {row.hint}" in str(caught.value)
     assert (caught.value.offset, caught.value.found) == (0, name)
 
 

@@ -269,6 +269,7 @@ def test_slabs_are_run_in_order(pair: Any, cluster: Any) -> None:
     assert all(block.flags.writeable for block in blocks)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_many_is_kept_busy() -> None:
     class Client:
         def get_executor(self, **_: Any) -> Any:
@@ -348,6 +349,7 @@ def test_a_slab_that_no_worker_survives_is_an_error(pair: Any) -> None:
         list(idxfile.run(end_always, idxfile.plan(array), executor=workers))
 
 
+@pytest.mark.slow
 def test_nobody_at_the_address_is_an_error_of_the_system() -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),

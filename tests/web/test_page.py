@@ -337,6 +337,20 @@ def test_what_is_not_counted_yet_says_so(serve: Serve, pair: Path) -> None:
     assert (answer.status_code, answer.json()) == (202, {"error": "still counting"})
 
 
+def test_a_fault_of_ours_is_told_in_a_line(
+    serve: Serve,
+    pair: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    client = serve(pair)
+    monkeypatch.setattr("idxfile.viewer.web.routes.facts_of", lambda _: 1 // 0)
+    answer = client.get("facts")
+    assert answer.status_code == 500
+    assert answer.json()["error"].startswith("a fault of idxfile: ZeroDivisionError")
+    assert "Traceback" not in capfd.readouterr().err
+
+
 # Comparison
 
 

@@ -108,7 +108,7 @@ def test_nothing_half_written_is_seen(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("idxfile.dataset.write", full)
+    monkeypatch.setattr("idxfile.writer.IdxWriter.append", full)
     answer = serve(pair).post("save", {"items": [[0, 2]], "name": "half"})
     assert (answer.status_code, answer.json()["error"]) == (500, "No space left on device")
     assert [*(pair.parent / "out").iterdir()] == []

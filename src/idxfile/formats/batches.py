@@ -98,10 +98,10 @@ def _rows_of(block_nbytes: int, row_nbytes: int) -> int:
 
 
 def _nothing(kind: Any) -> Any:
-    """No items of a type."""
+    """No items of a type. `pa.array` would load pandas for them: 50 MB of memory."""
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, pa.array([], kind.storage_type))
-    return pa.array([], kind)
+        return pa.ExtensionArray.from_storage(kind, pa.nulls(0, kind.storage_type))
+    return pa.nulls(0, kind)
 
 
 class _Table:

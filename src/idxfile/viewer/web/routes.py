@@ -116,6 +116,8 @@ def _answered(
         return _json({"error": str(error)}, 400)
     except OSError as error:
         return _json({"error": error.strerror or str(error)}, 500)
+    except Exception as error:
+        return _json({"error": f"a fault of idxfile: {type(error).__name__}: {error}"}, 500)
 
 
 def _json(value: Any, status: int = 200) -> Response:

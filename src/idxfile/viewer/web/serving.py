@@ -66,7 +66,8 @@ def view(
         >>> import idxfile, numpy as np
         >>> digits = idxfile.encode(np.zeros((3, 28, 28), "uint8"))
         >>> idxfile.view(digits, export="digits.html")
-        >>> open("digits.html").read(15)
+        >>> with open("digits.html") as page:
+        ...     page.read(15)
         '<!doctype html>'
     """
     places = find_places(place, labels)

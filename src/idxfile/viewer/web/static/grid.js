@@ -329,7 +329,7 @@ export class Grid {
 
   drawNumber(context, value, x, y, palette) {
     const whole = Number.isInteger(value);
-    context.fillStyle = whole ? classColour(value, 42) : palette.tile;
+    context.fillStyle = whole ? classColour(value, 40) : palette.tile;
     context.fillRect(x, y, this.wide, this.high);
     if (this.wide < 20) return;
     context.fillStyle = whole ? "#fff" : palette.ink;

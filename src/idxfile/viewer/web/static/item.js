@@ -18,10 +18,8 @@ export class ItemPanel {
     this.canvas = make("canvas", { className: "picture", role: "img" });
     this.facts = make("div");
     this.actions = make("p", { className: "buttons" });
-    byId("panel-item").append(
-      make("button", { type: "button", className: "picture-frame", "aria-label": "All values of this item", title: "All values: Enter", onclick: () => this.open() }, this.canvas),
-      this.facts, this.actions,
-    );
+    this.frame = make("button", { type: "button", className: "picture-frame", "aria-label": "All values of this item", title: "All values: Enter", onclick: () => this.open() }, this.canvas);
+    byId("panel-item").append(this.frame, this.facts, this.actions);
     byId("closeup").addEventListener("close", () => app.grid.canvas.focus());
   }
 
@@ -52,6 +50,7 @@ export class ItemPanel {
 
   repaint() {
     const { layout, facts, state } = this.app;
+    this.frame.hidden = layout.kind === "number"; // it stands below, as text
     if (!this.values) return;
     paintCanvas(this.canvas, this.values, layout, toneOf(facts.window, Boolean(state.invert)));
     this.canvas.setAttribute("aria-label", `Picture of item ${this.app.numberOf(this.item)}`);
@@ -69,7 +68,7 @@ export class ItemPanel {
     if (stored?.length > 1) rows.push(["All columns", stored.join(" ")]);
     if (other !== null) rows.push([app.rivalName(), app.className(other)]);
     if (app.layout.kind === "number" && this.values && !app.facts.alone) rows.push(["Value", String(this.values[0])]);
-    for (const [name, value] of Object.entries(known?.figures ?? {})) rows.push([NAMES[name], shortNumber(value)]);
+    for (const [name, value] of Object.entries((!app.facts.alone && known?.figures) || {})) rows.push([NAMES[name], shortNumber(value)]);
     this.facts.replaceChildren(factList(rows));
     const chosen = app.chosen.has(item);
     const buttons = [

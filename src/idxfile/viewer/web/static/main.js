@@ -363,6 +363,7 @@ class App {
       .filter((name) => facts.labelled || !name.endsWith("label"));
     byId("sort").replaceChildren(...names.map((name) => make("option", { value: name }, sortName(name))));
     for (const name of ["where", "from", "to", "sort", "seed"]) byId(name).value = state[name] ?? "";
+    byId("where").placeholder = facts.labelled ? "label == 3 and ink > 0.2" : "ink > 0.2";
     byId("seed").closest("label").hidden = state.sort !== "shuffle";
   }
 

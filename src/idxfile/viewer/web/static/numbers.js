@@ -28,8 +28,8 @@ export class NumbersPanel {
       ["Codec", facts.codecs.join(" in ") || "none"],
       ["Size", facts.nbytes === null ? null : counted(facts.nbytes, "byte")],
       ["Byte order", facts.byteorder && (facts.byteorder === "big" ? "most significant first" : "least significant first")],
-      ["Read", facts.raw ? "by this page, from the file’s bytes" : "through the server"],
-    ]), this.windowForm());
+      ["Read", facts.dtype && (facts.raw ? "by this page, from the file’s bytes" : "through the server")],
+    ]), facts.dtype ? this.windowForm() : "");
     this.showHeader();
     this.showProblems(facts.problems, false);
   }
@@ -37,7 +37,7 @@ export class NumbersPanel {
   // Which values become black and white.
   windowForm() {
     const { app } = this;
-    const field = (name, value) => make("input", { name, value: String(value), inputMode: "decimal", size: 8 });
+    const field = (name, value) => make("input", { name, value: String(Number(value.toPrecision(7))), inputMode: "decimal", size: 8 });
     const form = make("form", { className: "row", "aria-label": "Values that become black and white" },
       make("label", {}, "Black ", field("low", app.facts.window[0])),
       make("label", {}, "White ", field("high", app.facts.window[1])),

@@ -115,6 +115,6 @@ export function paintCanvas(canvas, values, layout, tone, base = 0) {
 }
 
 // A colour for a class, the same everywhere; far from its neighbours.
-export function classColour(label, lightness = 55) {
-  return `hsl(${(label * 137.508 + 220) % 360} 55% ${lightness}%)`;
+export function classColour(label, lightness = 50) {
+  return `hsl(${(label * 137.508 + 220) % 360} 38% ${lightness}%)`;
 }
