@@ -13,6 +13,7 @@ from page_server import IMAGES, LABELS, Serve, pair, serve
 
 import idxfile
 from conftest import TYPES, H, idx_bytes
+from idxfile.viewer.web.places import find_places
 
 __all__ = ["pair", "serve"]
 
@@ -385,3 +386,16 @@ def test_a_journal_changes_the_comparison(serve: Serve, pair: Path) -> None:
     assert client.json("confusion", rival=0)["equal"] == 12
     client.post("relabel", {"items": [[4, 6]], "label": 0})
     assert client.json("confusion", rival=0)["equal"] == 10
+
+
+def test_a_set_of_shards_is_one_place(tmp_path: Path) -> None:
+    images, labels = np.zeros((9, 2, 2), "uint8"), np.arange(9) % 3
+    idxfile.Dataset(images, labels).save(tmp_path, shards=2)
+    (place,) = find_places(tmp_path)
+    assert place.name == "train-images-idx3-ubyte-?????-of-00002"
+    assert place.path is None  # no journal: which shard would it lie beside?
+    assert place.labels is not None
+    assert idxfile.open(place.images()).shape == (9, 2, 2)
+    assert idxfile.read(place.labels()).tolist() == labels.tolist()
+    (alone,) = find_places(tmp_path / "train-images-idx3-ubyte-*-of-00002")
+    assert idxfile.open(alone.images()).shape == (9, 2, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import zipfile
@@ -13,7 +14,9 @@ from typing import Any
 from ...classes import read_classes
 from ...codecs import codec_of_name
 from ...names import Role, file_name, split_of
-from ...source.places import file_of, find_partner, is_url, public
+from ...shards import MANIFEST_SUFFIX, folded
+from ...source.finding import find_shards
+from ...source.places import file_of, find_partner, is_pattern, is_url, public
 
 __all__ = ["Place", "find_places"]
 
@@ -66,6 +69,8 @@ def find_places(place: Any, labels: Any = None) -> list[Place]:
         if not found:
             raise FileNotFoundError(2, "No file in this folder has a name like IDX", path)
         return found
+    if find_shards(path) is not None:
+        return [_with_partner(path)]
     os.stat(path)  # a file that is not there is told at once
     if zipfile.is_zipfile(path):
         return list(_in_archive(path))
@@ -98,8 +103,7 @@ def _in_memory(images: Any, labels: Any) -> Place:
 
 
 def _pair(images: str, labels: Any) -> Place:
-    local = isinstance(labels, (str, os.PathLike)) and not is_url(labels)
-    path = os.fsdecode(labels) if local else None
+    path = _journaled(os.fsdecode(labels)) if isinstance(labels, (str, os.PathLike)) else None
     mine = file_name(file_of(images))
     folder = os.path.dirname(images) or os.curdir
     return Place(
@@ -113,7 +117,12 @@ def _pair(images: str, labels: Any) -> Place:
 
 
 def _alone(path: str) -> Place:
-    return Place(_shown(path), lambda: path, path=None if is_url(path) else path)
+    return Place(_shown(path), lambda: path, path=_journaled(path))
+
+
+def _journaled(path: str) -> str | None:
+    """The path of a file that a journal can lie beside: one file of this machine, no shards."""
+    return None if is_url(path) or (is_pattern(path) and not os.path.exists(path)) else path
 
 
 def _shown(path: str) -> str:
@@ -129,18 +138,24 @@ def _in_folder(place: str) -> Iterator[Place]:
             entry.name
             for entry in os.scandir(folder)
             if not entry.name.startswith(".")
+            and not entry.name.endswith(MANIFEST_SUFFIX)
             and (file_name(entry.name) or _LOOKS_LIKE_IDX.search(entry.name))
             and entry.is_file()
         )
         found = [
-            _pair(os.path.join(folder, images), os.path.join(folder, labels))
+            _pair(_within(folder, images), _within(folder, labels))
             if labels
-            else _alone(os.path.join(folder, images))
-            for images, labels in _paired(names)
+            else _alone(_within(folder, images))
+            for images, labels in _paired(folded(names))
         ]
         if found:
             yield from found[:MOST]
             return
+
+
+def _within(folder: str, name: str) -> str:
+    """The path of a file; of a set of shards its pattern, in which the folder means itself."""
+    return os.path.join(glob.escape(folder) if is_pattern(name) else folder, name)
 
 
 def _in_archive(path: str) -> Iterator[Place]:
