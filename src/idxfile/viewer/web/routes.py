@@ -266,7 +266,9 @@ def _start(exhibit: Exhibit, request: Request, _: Any) -> Response:
 def _means(exhibit: Exhibit, _: Request) -> Response:
     """The mean item of every class, float32, most significant byte first."""
     means = exhibit.figures.means
-    return _bytes(b"".join(mean.astype(">f4").tobytes() for mean in means.values()))
+    largest = np.finfo("f4").max  # a mean of float64 may lie beyond
+    pictures = (mean.clip(-largest, largest).astype(">f4") for mean in means.values())
+    return _bytes(b"".join(picture.tobytes() for picture in pictures))
 
 
 def _item(exhibit: Exhibit, request: Request) -> Response:
