@@ -21,7 +21,7 @@ test: $(VENV)/.formats
 	$(PYTEST) -m "not slow" --ignore=tests/engines/test_ray.py
 
 # The core alone, for other Pythons.
-test-core: $(VENV)/.test
+test-core: $(VENV)/.formats
 	$(PYTEST) -m "not slow" --ignore=tests/formats --ignore=tests/adapters \
 		--ignore=tests/remote --ignore=tests/web --ignore=tests/engines
 
