@@ -23,7 +23,7 @@ test: $(VENV)/.formats
 # The core alone, for other Pythons.
 test-core: $(VENV)/.formats
 	$(PYTEST) -m "not slow" --ignore=tests/formats --ignore=tests/adapters \
-		--ignore=tests/remote --ignore=tests/web --ignore=tests/engines
+		--ignore=tests/remote --ignore=tests/web --ignore=tests/engines --ignore=tests/viewer
 
 # The long tests, and the frameworks.
 test-all: $(VENV)/.frameworks
