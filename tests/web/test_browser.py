@@ -102,7 +102,7 @@ def wait_for(page: Page, selector: str, text: str) -> None:
 
 def picture(page: Page) -> list[int]:
     """The grey values of the picture of the item, as they were painted."""
-    until(page, "document.querySelector('.picture').width > 1")
+    until(page, "document.querySelector('.picture').ariaLabel !== null")
     values = page.evaluate(
         """() => { const c = document.querySelector('.picture');
         return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]; }"""
@@ -390,7 +390,7 @@ def test_colour(page: Page, tmp_path: Path, serve: Serve) -> None:
     array = np.random.default_rng(0).integers(0, 256, (30, 5, 4, 3), dtype="uint8")
     (tmp_path / "colour-images.idx").write_bytes(idx_bytes(array))
     opened(page, serve(str(tmp_path / "colour-images.idx")))
-    until(page, "document.querySelector('.picture').width > 1")
+    until(page, "document.querySelector('.picture').ariaLabel !== null")
     painted = page.evaluate(
         """() => { const c = document.querySelector('.picture');
         return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]; }"""

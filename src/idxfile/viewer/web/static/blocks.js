@@ -4,9 +4,10 @@ import { decoded } from "./idx.js";
 import { paintItem } from "./paint.js";
 
 const ACROSS = 32;
+const MOST_ITEMS_A_BLOCK = 512;
 const MOST_TEXELS_A_BLOCK = 1 << 20;
 const MOST_BYTES_A_BLOCK = 1 << 22;
-const MOST_BYTES_KEPT = 1 << 27;
+const MOST_BYTES_KEPT = 1 << 26;
 const AT_ONCE = 4;
 
 export class Blocks {
@@ -14,7 +15,7 @@ export class Blocks {
     Object.assign(this, { source, layout, dtype, tone, changed });
     const texels = layout.width * layout.height;
     const most = Math.min(MOST_TEXELS_A_BLOCK / texels, MOST_BYTES_A_BLOCK / Math.max(1, itemBytes));
-    this.size = Math.max(1, Math.min(1024, Math.floor(most)));
+    this.size = Math.max(1, Math.min(MOST_ITEMS_A_BLOCK, Math.floor(most)));
     this.across = Math.min(ACROSS, this.size);
     this.kept = new Map(); // in the order of their last use
     this.fetching = new Map();
@@ -56,7 +57,8 @@ export class Blocks {
     const wanted = [];
     for (let n = first; n <= Math.min(last, end); n++) wanted.push(n);
     const ahead = direction < 0 ? first - 1 : last + 1;
-    if (ahead >= 0 && ahead <= end) wanted.push(ahead);
+    const seen = wanted.every((n) => this.kept.has(n)); // the neighbour waits for what is looked at
+    if (seen && ahead >= 0 && ahead <= end) wanted.push(ahead);
     this.wanted = wanted;
     const keep = new Set(wanted);
     for (const [number, controller] of this.fetching) {
@@ -108,7 +110,10 @@ export class Blocks {
   paint(values, count) {
     const { width, height, size } = this.layout;
     const rows = Math.ceil(count / this.across);
-    const image = new ImageData(this.across * width, Math.max(1, rows) * height);
+    const [wide, high] = [this.across * width, Math.max(1, rows) * height];
+    // One image serves all blocks: a bitmap takes its own copy at once.
+    if (this.image?.width !== wide || this.image.height !== high) this.image = new ImageData(wide, high);
+    const { image } = this;
     const pixels = new Uint32Array(image.data.buffer);
     for (let n = 0; n < count; n++) {
       const at = Math.floor(n / this.across) * height * image.width + (n % this.across) * width;

@@ -16,7 +16,7 @@ import { classesOf, isNatural, queryOf, remember, stateOf, wordsOf } from "./sta
 
 const PANELS = ["item", "numbers", "compare", "chosen"];
 const COLUMNS = ["mean", "ink", "asymmetry", "unusual"];
-const POLL_MS = 400, JOURNAL_MS = 2500;
+const POLL_MS = 400, JOURNAL_MS = 2500, MOST_WAIT_MS = 250;
 
 class App {
   constructor() {
@@ -25,6 +25,7 @@ class App {
     this.source = data ? new PageSource(data.textContent) : new ServerSource(takeToken(words));
     this.state = stateOf(words);
     history.replaceState(null, "", `#${wordsOf(this.state)}`); // the token leaves the address at once
+    this.asked = this.source.facts(this.state.set ?? 0).catch((fault) => fault); // the server works meanwhile
     this.facts = { count: 0, window: [0, 255], rivals: [] };
     this.layout = layoutOf([]);
     this.order = null;
@@ -51,7 +52,7 @@ class App {
       window: () => this.window(),
       inverted: () => Boolean(this.state.invert),
       zoomed: (tile) => this.zoomed(tile),
-      drawn: () => this.drawn(),
+      drawn: (complete) => this.drawn(complete),
       clicked: (position, event) => this.clicked(position, event),
       opened: (position) => position >= 0 && this.open(),
       boxed: (positions, event) => this.chosen.take(positions.map((p) => this.grid.itemAt(p)), event.ctrlKey || event.metaKey || event.shiftKey),
@@ -68,7 +69,10 @@ class App {
   async openPlace(set, fresh) {
     const { source, grid } = this;
     try {
-      this.facts = await source.facts(set);
+      const facts = this.asked ? await this.asked : await source.facts(set);
+      this.asked = null;
+      if (facts instanceof Error) throw facts;
+      this.facts = facts;
     } catch (fault) {
       return this.notice(source.token === "" ? "This page needs the address that idx view printed: it has the token." : fault.message);
     }
@@ -99,7 +103,10 @@ class App {
       grid.show(this.blocks, this.layout, null, facts.count);
       if (this.state.item !== undefined) grid.reveal(this.state.item, true);
       grid.draw();
-      await new Promise((done) => setTimeout(done));
+      await new Promise((done) => {
+        this.firstDrawn = done;
+        setTimeout(done, MOST_WAIT_MS);
+      });
     }
     this.furnish();
     const labels = facts.labelled ? source.labels() : null;
@@ -174,7 +181,8 @@ class App {
     byId("tally").textContent = parts.join(" · ");
   }
 
-  drawn() {
+  drawn(complete) {
+    if (complete) this.firstDrawn?.();
     const { blocks } = this;
     if (blocks?.fault) this.notice(blocks.fault.message);
   }
