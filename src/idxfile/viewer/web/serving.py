@@ -132,6 +132,7 @@ class Serving:
         self._socket = socket.create_server((host, port), family=family)
         self.port: int = self._socket.getsockname()[1]
         self._host = host
+        self._compared = bool(rivals)
         app = application(self.exhibits, os.path.realpath(out))
         config = uvicorn.Config(
             Guard(app, self.token, host, self.port),
@@ -150,7 +151,9 @@ class Serving:
     def address(self) -> str:
         """Where the page is, with the token behind the `#`, which no browser sends anywhere."""
         host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self._host, self._host)  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/#token={self.token}"
+        first = "&rival=0" if self._compared else ""  # what was given is compared at once
+        base = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return f"{base}/#token={self.token}{first}"
 
     def run(self) -> None:
         """Answer, until Ctrl-C or `stop`."""

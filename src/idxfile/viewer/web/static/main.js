@@ -178,6 +178,8 @@ class App {
     if (hovered >= 0) parts.push(this.nameOf(grid.itemAt(hovered)));
     if (chosen.count) parts.push(`${chosen.count.toLocaleString("en")} selected`);
     parts.push(this.order ? `${grid.count.toLocaleString("en")} of ${counted(facts.count, "item")}` : counted(facts.count, "item"));
+    const declared = facts.declared?.[0];
+    if (facts.dtype && declared > facts.count && facts.problems.length) parts.push(`${declared.toLocaleString("en")} declared`);
     byId("tally").textContent = parts.join(" · ");
   }
 
