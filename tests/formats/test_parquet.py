@@ -104,7 +104,7 @@ def test_rows_are_written_in_groups(tmp_path: Path) -> None:
     convert(tmp_path / "a.idx", tmp_path / "a.parquet", target_options={"encoding": "binary"})
     facts = pq.ParquetFile(tmp_path / "a.parquet").metadata
     assert facts.num_rows == 30_000
-    assert facts.num_row_groups == 6
+    assert facts.num_row_groups == 12
 
 
 # What others wrote

@@ -16,7 +16,7 @@ from .tensors import Encoding, batch_of, schema_of
 
 __all__ = ["read_columns", "write_columns"]
 
-_GROUP_NBYTES = 1 << 22
+_GROUP_NBYTES = 1 << 21
 """Of a row group: pyarrow takes 25 times as much memory to write tensors."""
 _READ_NBYTES = 1 << 20
 
