@@ -928,7 +928,7 @@ def test_the_whole_items_of_a_cut_file(packing: str | None, array: np.ndarray) -
 @pytest.mark.parametrize("dtype", ["uint8", "int32"])
 def test_items_of_a_file_beyond_memory_are_announced(tmp_path, monkeypatch, dtype):
     """One after the other through the map, each would wait for the disk."""
-    monkeypatch.setattr("idxfile.array.memory_nbytes", lambda: 100)
+    monkeypatch.setattr("idxfile.lazyarray.memory_nbytes", lambda: 100)
     values = np.arange(60, dtype=dtype).reshape(20, 3)
     idxfile.write(tmp_path / "x.idx", values)
     announced = []

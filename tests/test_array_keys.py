@@ -26,7 +26,7 @@ from conftest import (
     keys,
     outcome,
 )
-from idxfile import array as array_room
+from idxfile import lazyarray as array_room
 from idxfile.errors import UnsupportedError
 
 SHAPES = ((), (7,), (5, 4), (4, 3, 2), (1, 1, 1, 2), (0,), (0, 3), (3, 0, 2))

@@ -28,6 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("source",),
     ("sending",),
     ("sink",),
+    ("staging",),
     ("cutting",),
     ("classes",),
     # from here on with NumPy
@@ -35,6 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("png",),
     ("sheets",),
     ("opening", "gathering"),
+    ("lazyarray",),
     ("array",),
     ("writer", "items"),
     ("slabs", "batching"),

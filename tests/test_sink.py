@@ -20,8 +20,9 @@ import pytest
 
 from conftest import COMPRESS, zstd
 from idxfile.codecs import BLOCK_NBYTES, CODECS
-from idxfile.sink import atomic_file, atomic_folder, open_sink, write_whole
+from idxfile.sink import open_sink
 from idxfile.source import open_source
+from idxfile.staging import atomic_file, atomic_folder, write_whole
 
 NOISE = random.Random(5).randbytes(300_000)
 DECOMPRESS: dict[str | None, Callable[[bytes], bytes]] = {

@@ -9,9 +9,9 @@ import os
 from collections.abc import Sequence
 
 from .errors import FetchError, FormatError
-from .sink import write_whole
 from .source import open_source
 from .source.places import beside, is_url
+from .staging import write_whole
 
 __all__: list[str] = []
 

@@ -22,11 +22,12 @@ from typing import Any
 from .errors import UnsupportedError
 from .header import Header
 from .shards import Manifest, ShardFacts, ShardName, named_shards, sets_of, shard_name
-from .sink import Sink, errors_named, open_sink, sync_folder, write_whole
+from .sink import Sink, errors_named, open_sink, sync_folder
 from .source import open_source
 from .source.holding import Elements
 from .source.local import write_exactly
 from .source.places import is_url
+from .staging import write_whole
 
 __all__: list[str] = []
 

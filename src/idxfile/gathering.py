@@ -19,7 +19,7 @@ GAP_NBYTES = 1 << 13
 
 def read_items(source: Source, header: Header, start: int, target: Array) -> None:
     """Fill a native array with the items from `start` on."""
-    read_elements(source, _offset(header, start), target, header.stored_dtype)
+    read_elements(source, header.offset_of(start), target, header.stored_dtype)
 
 
 def gather(source: Source, header: Header, items: Items, most: int) -> Array:
@@ -40,7 +40,7 @@ def gather(source: Source, header: Header, items: Items, most: int) -> Array:
         runs = spans(items, 0, most)
         read_many(
             source,
-            [(_offset(header, start), target[where]) for start, _, where, _ in runs],
+            [(header.offset_of(start), target[where]) for start, _, where, _ in runs],
             header.stored_dtype,
         )
         return target
@@ -67,7 +67,7 @@ def _gather_from_shards(
         if memory is None:
             for start, _, where, _ in spans(items[low:high], 0, most):
                 place = target[low + where.start : low + where.stop]
-                parts.append((_offset(header, start), place))
+                parts.append((header.offset_of(start), place))
         else:
             stored = np.frombuffer(memory, header.stored_dtype)
             rows = stored.reshape(stop - first, *header.item_shape)
@@ -80,8 +80,4 @@ def scatter(file: LocalFile, header: Header, items: Items, block: Array) -> None
     """Write a block of ascending items to their places in a file."""
     stored = np.ascontiguousarray(block, header.stored_dtype)
     for start, _, where, _ in spans(items, 0, len(items)):
-        file.write_at(_offset(header, start), as_bytes(stored[where]))
-
-
-def _offset(header: Header, item: int) -> int:
-    return header.data_offset + item * header.item_nbytes
+        file.write_at(header.offset_of(start), as_bytes(stored[where]))

@@ -200,6 +200,10 @@ class Header:
         """The bytes of one entry along dimension 0."""
         return math.prod(self.item_shape) * self.element.nbytes
 
+    def offset_of(self, item: int) -> int:
+        """The byte of the file at which an item begins."""
+        return self.data_offset + item * self.item_nbytes
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements once read: native byte order."""

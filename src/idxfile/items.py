@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .array import DEFAULT_BLOCK_NBYTES, IdxArray, checked_out
+from .array import IdxArray
 from .elements import Array
 from .errors import sides
+from .lazyarray import DEFAULT_BLOCK_NBYTES, checked_out
 from .selection import in_bounds, select
 
 __all__ = ["Items"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 from .codecs import CODECS, codec_named, codec_of_name
 from .errors import PairError, printable
@@ -180,3 +181,25 @@ def name_problems(name: str, codecs: tuple[str, ...], header: Header) -> list[Pr
                 )
             )
     return problems
+
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def natural(path: str) -> list[list[Any]]:
+    """The key that sorts paths as people count: img2 before img10."""
+    folder, _, name = path.rpartition("/")
+    return [*_natural_folder(folder), _natural_part(name)]
+
+
+@lru_cache
+def _natural_folder(path: str) -> list[list[Any]]:
+    return [_natural_part(part) for part in path.split("/")] if path else []
+
+
+def _natural_part(text: str) -> list[Any]:
+    parts: list[Any] = _DIGITS.split(text)
+    for at in range(1, len(parts), 2):
+        digits = parts[at].lstrip("0")
+        parts[at] = (len(digits), digits)
+    return [*parts, text]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import FormatError, UnsupportedError
@@ -17,8 +18,28 @@ from .source.places import absolute
 
 __all__: list[str] = []
 
-Recipe = tuple[Any, dict[str, Any], Any]
-"""What it takes to open a file again: place or data, options of `open`, what the file was."""
+
+@dataclass(frozen=True)
+class Recipe:
+    """What it takes to open a file again, in this process or in another."""
+
+    reopen: Callable[..., Any]
+    """A function of a module, called with the arguments."""
+    file: Any
+    """The absolute place, or the data."""
+    options: dict[str, Any]
+    """Of `open`."""
+    identity: Any
+    """What the file was; None for data."""
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What `reopen` is called with, as it travels: data as bytes."""
+        return (self.file if self.identity else bytes(self.file)), self.options, self.identity
+
+    def open(self) -> Any:
+        """Open the file again; data are not copied for it."""
+        return self.reopen(self.file, self.options, self.identity)
 
 
 def open_header(
@@ -65,15 +86,18 @@ def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
     settle(found, problems, source.name)
 
 
-def recipe_of(file: Any, options: dict[str, Any], source: Any) -> Recipe | None:
+def recipe_of(
+    reopen: Callable[..., Any], file: Any, options: dict[str, Any], source: Any
+) -> Recipe | None:
     """The recipe of a file that was opened as this source; None for a file object."""
     if hasattr(source, "shards"):  # many files know where they are, or nobody does
-        return None if source.identity is None else (source.place, options, source.identity)
+        known = source.identity is not None
+        return Recipe(reopen, source.place, options, source.identity) if known else None
     if not isinstance(file, (str, os.PathLike)):
-        return None if hasattr(file, "read") else (file, options, None)
+        return None if hasattr(file, "read") else Recipe(reopen, file, options, None)
     place = absolute(os.fsdecode(file))
     identity = getattr(source, "identity", None)  # of the very file that was opened
-    return place, options, identity or FileIdentity.of(os.stat(place))
+    return Recipe(reopen, place, options, identity or FileIdentity.of(os.stat(place)))
 
 
 def check_identity(place: str, source: Any, identity: Any) -> None:

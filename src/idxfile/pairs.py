@@ -15,10 +15,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from .array import IdxArray, Mode, open
+from .array import IdxArray, open
 from .classes import read_classes
 from .dataset import Dataset
 from .errors import FormatError, PairError
+from .lazyarray import Mode
 from .names import Role, file_name, split_of
 from .shards import folded
 from .source import open_source, pieces

@@ -6,13 +6,26 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from .source.places import file_of, public
 
 __all__: list[str] = []
 
 _PIECE_NBYTES = 1 << 20
+
+
+class Committable(Protocol):
+    """What is complete when it is committed."""
+
+    def commit(self) -> None:
+        """Make it complete."""
+
+    def abort(self) -> None:
+        """Leave nothing of it."""
+
+
+S = TypeVar("S", bound=Committable)
 
 
 def open_upload_sink(url: str, *, patched: bool) -> UploadSink | SpooledUploadSink:
@@ -97,16 +110,22 @@ class SpooledUploadSink:
         self._file.close()
 
 
-def send(file: Any, url: str) -> None:
-    """Send what a file object gives, as an object that is there when it is complete."""
-    sink = UploadSink(url)
+@contextlib.contextmanager
+def committed(sink: S) -> Iterator[S]:
+    """A sink of any kind that is committed at the end; aborted if an exception leaves the block."""
     try:
-        while piece := file.read(_PIECE_NBYTES):
-            sink.write(piece)
+        yield sink
         sink.commit()
     except BaseException:
         sink.abort()
         raise
+
+
+def send(file: Any, url: str) -> None:
+    """Send what a file object gives, as an object that is there when it is complete."""
+    with committed(UploadSink(url)) as sink:
+        while piece := file.read(_PIECE_NBYTES):
+            sink.write(piece)
 
 
 @contextlib.contextmanager

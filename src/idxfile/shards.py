@@ -88,12 +88,6 @@ def without_number(name: str) -> str:
     return name if parts is None else parts.stem + parts.suffix.rstrip("*")
 
 
-def natural(name: str) -> list[Any]:
-    """A key that sorts names as people do: `x2` before `x10`."""
-    parts = re.split(r"(\d+)", name, flags=re.ASCII)
-    return [*((int(part), part) if n % 2 else (0, part) for n, part in enumerate(parts)), name]
-
-
 @dataclass(frozen=True)
 class ShardSet:
     """The files of one set, as far as they are there."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .array import DEFAULT_BLOCK_NBYTES as BLOCK_NBYTES
 from .array import IdxArray, open
 from .elements import Array, as_bytes
+from .lazyarray import DEFAULT_BLOCK_NBYTES as BLOCK_NBYTES
 from .slabs.planning import SLAB_NBYTES, plan
 from .slabs.running import run
 

@@ -25,6 +25,7 @@ from .elements import Array, Cast, fitted, idx_type_name, stored_pieces
 from .errors import FormatError, UnsupportedError
 from .header import MAX_DIMENSION, Header
 from .opening import open_header
+from .sending import committed
 from .sink import Sink, open_sink
 from .source import LocalFile
 from .source.finding import find_shards
@@ -77,15 +78,10 @@ def write(
     """
     values = fitted(array, dtype, cast)
     header = Header.of(values.dtype.name, values.shape)
-    sink = open_sink(file, codec=codec, blocked=blocked)
-    try:
+    with committed(open_sink(file, codec=codec, blocked=blocked)) as sink:
         sink.write(header.encode())
         for piece in stored_pieces(values, header.stored_dtype):
             sink.write(piece)
-        sink.commit()
-    except BaseException:
-        sink.abort()
-        raise
 
 
 def encode(

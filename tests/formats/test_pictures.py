@@ -34,8 +34,9 @@ from idxfile.formats.pictures import shelves, workers, writing
 from idxfile.formats.pictures.choices import ASKS, Choices
 from idxfile.formats.pictures.decoding import KINDS as FORMATS_OF_PILLOW
 from idxfile.formats.pictures.decoding import decode, pillow
-from idxfile.formats.pictures.labels import folder_name, natural
+from idxfile.formats.pictures.labels import folder_name
 from idxfile.formats.table import PICTURES
+from idxfile.names import natural
 
 GREY = np.arange(6, dtype=np.uint8).reshape(2, 3) * 40
 COLOUR = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)

@@ -55,12 +55,12 @@ def dataset(ds: Dataset, batch_size: int | None = None) -> tf.data.Dataset:
 
 def _records(images: Items, size: int) -> tf.data.Dataset | None:
     """Blocks of images read by TensorFlow; None where it cannot."""
-    array = images._sources[0]
-    whole = len(images._sources) == 1 and images._index is None and not any(images._transposed)
-    if not whole or not isinstance(array, IdxArray) or not array.nbytes or array._recipe is None:
+    array = images.arrays[0] if len(images.arrays) == 1 else None
+    if not isinstance(array, IdxArray) or not array.nbytes or array._recipe is None:
         return None
-    path, options, identity = array._recipe
-    as_on_disk = identity is not None and array.mode == "r" and options["problems"] == "raise"
+    path, recipe = array._recipe.file, array._recipe
+    strict = array.mode == "r" and recipe.options["problems"] == "raise"
+    as_on_disk = recipe.identity is not None and strict
     if not as_on_disk or array.codecs not in ((), ("gz",)) or not os.path.isfile(path):
         return None
     header = array.header

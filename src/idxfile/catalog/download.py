@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..array import Mode, read
+from ..array import read
 from ..codecs import codec_of_name
 from ..dataset import Dataset
 from ..errors import FetchError, IdxWarning, MissingExtraError
+from ..lazyarray import Mode
 from ..pairs import open_dataset
 from ..signatures import describe
 from .decoration import decorated

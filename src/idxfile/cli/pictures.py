@@ -22,8 +22,8 @@ from ..report.facts import counted
 from ..sheets.colours import COLOUR_MAPS, GREY
 from ..sheets.contact import sheet
 from ..sheets.tiles import Shelf
-from ..sink import write_whole
 from ..source.places import file_of, find_partner, is_url
+from ..staging import write_whole
 from ..viewer.cells import MODES
 from ..viewer.screen import Screen, View
 from ..viewer.terminal import STYLES, strips

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..elements import Array, first_lossy
 from ..errors import UnsupportedError
+from ..names import natural
 from .columns import Streamed, View
-from .pictures.labels import natural
 from .row import NUMBERS
 
 __all__: list[str] = []

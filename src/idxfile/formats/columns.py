@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..array import DEFAULT_BLOCK_NBYTES
 from ..elements import Array
 from ..errors import PairError, UnsupportedError
+from ..lazyarray import DEFAULT_BLOCK_NBYTES
 from .blocks import in_groups, item_nbytes, steps
 
 __all__ = ["Column", "Columns", "Sliced", "Streamed", "View", "in_chunks"]

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ..errors import UnsupportedError
-from ..sink import atomic_file, atomic_folder, errors_named, sync_folder
+from ..sink import errors_named, sync_folder
 from ..source.places import exists, is_url, public
+from ..staging import atomic_file, atomic_folder
 
 __all__: list[str] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -14,9 +15,9 @@ from ..array import open as open_idx
 from ..cutting import MOST_SHARDS, refuse_other_sets
 from ..errors import UnsupportedError
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
-from ..sink import write_whole
 from ..slabs.running import run
 from ..source.places import is_url, public
+from ..staging import write_whole
 from .results import Kind, Overwrite, result
 
 __all__: list[str] = []
@@ -96,7 +97,7 @@ def write_shards(
                 manifest = _manifest(names.numbered, facts, os.path.join(folder, made))
                 write_whole(os.path.join(aside, names.manifest_name), manifest.encode())
         for number in range(len(parts)):
-            _remove(os.path.join(aside, str(number)))
+            shutil.rmtree(os.path.join(aside, str(number)))
 
 
 def _names(name: str, total: int) -> ShardName:
@@ -150,9 +151,3 @@ def _manifest(numbered: Callable[[int], str], facts: Sequence[Any], name: str) -
         for number, (_, _, items, nbytes, digest) in enumerate(facts)
     )
     return Manifest(kind, shape, tuple(shards))
-
-
-def _remove(folder: str) -> None:
-    for name in os.listdir(folder):
-        os.unlink(os.path.join(folder, name))
-    os.rmdir(folder)

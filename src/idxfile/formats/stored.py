@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..array import DEFAULT_BLOCK_NBYTES
 from ..elements import Array, as_bytes, read_elements, stored_pieces
 from ..errors import TruncatedError
+from ..lazyarray import DEFAULT_BLOCK_NBYTES
 from ..source import LocalFile
 from ..source.local import write_exactly
 from .blocks import steps

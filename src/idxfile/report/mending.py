@@ -20,6 +20,7 @@ from ..elements import as_bytes
 from ..errors import FormatError, IdxError, UnsupportedError
 from ..header import MAX_ARRAY_NDIM, Header
 from ..problems import Problem
+from ..sending import committed
 from ..sink import open_sink
 from ..source import InOrder, open_source
 from .facts import counted
@@ -238,15 +239,10 @@ def _transposed(header: Header, file: str) -> Header:
 def _write(
     src: Any, target: str, there: Header, right: Header, transpose: bool, codec: str | None
 ) -> None:
-    sink = open_sink(target, codec=codec)
-    try:
+    with committed(open_sink(target, codec=codec)) as sink:
         sink.write(right.encode())
         for block in _blocks(src, there, right.size, transpose):
             sink.write(block)
-        sink.commit()
-    except BaseException:
-        sink.abort()
-        raise
 
 
 def _blocks(src: Any, there: Header, size: int, transpose: bool) -> Iterator[memoryview]:

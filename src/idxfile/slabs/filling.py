@@ -15,10 +15,11 @@ from ..elements import Array, stored_pieces
 from ..errors import IdxError, UnsupportedError
 from ..gathering import read_items
 from ..header import Header
-from ..sink import atomic_file, errors_named
+from ..sink import errors_named
 from ..source import LocalFile
 from ..source.local import write_exactly
 from ..source.places import is_url, local_path
+from ..staging import atomic_file
 
 __all__ = ["Ground", "laid_out"]
 
@@ -44,7 +45,7 @@ class Ground:
         Returns:
             The number of items.
         """
-        offset = self.header.data_offset + first * self.header.item_nbytes
+        offset = self.header.offset_of(first)
         with errors_named(self.name):
             fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
             try:

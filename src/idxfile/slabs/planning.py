@@ -13,9 +13,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..array import DEFAULT_BLOCK_NBYTES, IdxArray, open
+from ..array import IdxArray, open
 from ..elements import Array
 from ..errors import FormatError
+from ..lazyarray import DEFAULT_BLOCK_NBYTES
 
 __all__ = ["Plan", "Slab", "plan"]
 

@@ -201,16 +201,12 @@ class _InOrder:
             return bytes(self._file.read(limit))
 
 
-class _Seekable(io.RawIOBase):
-    """A source as a file object for zipfile, which asks for small pieces near the end."""
+class SourceFile(io.RawIOBase):
+    """A source as a file object, which can only be read."""
 
     def __init__(self, source: Any) -> None:
-        if source.size is None:  # it comes in order, and its end is read first
-            source.load()
         self._source = source
         self._position = 0
-        self._tail_start = max(0, source.size - (1 << 16))
-        self._tail: bytes | None = None
 
     def readable(self) -> bool:
         return True
@@ -222,9 +218,25 @@ class _Seekable(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = (0, self._position, self._source.size)[whence]
+        base = (0, self._position, self._source.size or 0)[whence]
         self._position = max(0, base + offset)
         return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        count: int = self._source.readinto_at(self._position, buffer)
+        self._position += count
+        return count
+
+
+class _Seekable(SourceFile):
+    """A source as a file object for zipfile, which asks for small pieces near the end."""
+
+    def __init__(self, source: Any) -> None:
+        if source.size is None:  # it comes in order, and its end is read first
+            source.load()
+        super().__init__(source)
+        self._tail_start = max(0, source.size - (1 << 16))
+        self._tail: bytes | None = None
 
     def read(self, size: int = -1) -> bytes:
         stop = self._source.size if size < 0 else min(self._source.size, self._position + size)

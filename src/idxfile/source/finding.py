@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..errors import FormatError, printable
+from ..names import natural
 from ..problems import Problem
 from ..shards import (
     MANIFEST_SUFFIX,
     MOST_MANIFEST_NBYTES,
     Manifest,
     ShardSet,
-    natural,
     read_manifest,
     sets_of,
     shard_name,

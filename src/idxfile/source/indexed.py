@@ -21,6 +21,7 @@ from typing import Any
 
 from ..codecs import Inflater, codec_named, crc32
 from ..problems import Problem
+from .content import ContentByRanges
 from .local import LocalFile
 from .places import home
 from .seeking import UnfitError
@@ -53,10 +54,8 @@ def indexed(outer: Any, codecs: tuple[str, ...], nbytes: int, worth: bool) -> In
     return content if worth or content.find() else None
 
 
-class IndexedContent:
+class IndexedContent(ContentByRanges):
     """The content of a gzip file, as a source."""
-
-    buffer: memoryview | None = None
 
     def __init__(self, outer: LocalFile, codecs: tuple[str, ...], nbytes: int) -> None:
         self.name = outer.name
@@ -88,18 +87,6 @@ class IndexedContent:
                     if f"{_crc_of(path):08x}" == crc:
                         return path
         return None
-
-    def read_at(self, start: int, stop: int) -> bytes:
-        """The bytes from `start` to `stop`; fewer only at the end."""
-        buffer = bytearray(max(0, min(stop, self.size) - start))
-        self.readinto_at(start, buffer)
-        return bytes(buffer)
-
-    def readinto_at(self, start: int, buffer: Any) -> int:
-        """Fill `buffer` from byte `start` on; fewer only at the end."""
-        view = memoryview(buffer).cast("B")[: max(0, self.size - start)]
-        self.readinto_many([(start, view)])
-        return len(view)
 
     def readinto_many(self, parts: Sequence[tuple[int, memoryview]]) -> None:
         """Fill many buffers, each from its own position, ascending.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..codecs import codec_of_name
-from ..errors import FormatError, UnsupportedError, printable
+from ..errors import FormatError, IdxError, UnsupportedError, printable
 from ..header import MAX_DIMENSION, Header
 from ..problems import Problem
 from .finding import Found, load_manifest
@@ -91,7 +91,7 @@ def differing(mine: Header, wanted: Header, name: str, first: str) -> Problem:
     )
 
 
-def changed(name: str, found: str, expected: str) -> FormatError:
+def changed(name: str, found: str, expected: str) -> IdxError:
     problem = Problem(
         "shard-changed",
         f"found {found}, expected {expected}: the shard is not what it was said to be",
@@ -99,9 +99,7 @@ def changed(name: str, found: str, expected: str) -> FormatError:
         expected=expected,
         hint="it was changed after the set was opened, or its manifest is of another set",
     )
-    error = problem.error(name)
-    assert isinstance(error, FormatError)
-    return error
+    return problem.error(name)
 
 
 def shown(place: Any) -> str:

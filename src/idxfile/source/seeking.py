@@ -24,6 +24,7 @@ from ..codecs import decompressed_zstd
 from ..errors import IdxError
 from ..problems import Problem
 from .blocked import HEADER_NBYTES, WORKERS, inflate_member, member_nbytes
+from .content import ContentByRanges
 from .places import is_url
 
 __all__ = ["BlockedContent", "Blocks", "blocks_of"]
@@ -271,10 +272,9 @@ def _zstd_frames(outer: Any, nbytes: int) -> ZstdFrames | None:
     return ZstdFrames(packed, content)
 
 
-class BlockedContent:
+class BlockedContent(ContentByRanges):
     """The content of a file that is made of blocks, as a source."""
 
-    buffer: memoryview | None = None
     ready = True
     """Whether the first range costs no more than others."""
 
@@ -289,18 +289,6 @@ class BlockedContent:
         self._blocks = blocks
         self._kept: dict[int, bytes] = {}
         self._lock = threading.Lock()
-
-    def read_at(self, start: int, stop: int) -> bytes:
-        """The bytes from `start` to `stop`; fewer only at the end."""
-        buffer = bytearray(max(0, min(stop, self.size) - start))
-        self.readinto_at(start, buffer)
-        return bytes(buffer)
-
-    def readinto_at(self, start: int, buffer: Any) -> int:
-        """Fill `buffer` from byte `start` on; fewer only at the end."""
-        view = memoryview(buffer).cast("B")[: max(0, self.size - start)]
-        self.readinto_many([(start, view)])
-        return len(view)
 
     def readinto_many(self, parts: Sequence[tuple[int, memoryview]]) -> None:
         """Fill many buffers, each from its own position, ascending; inflate each block once.

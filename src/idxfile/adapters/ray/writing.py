@@ -18,10 +18,10 @@ from ...elements import Array, exactly
 from ...errors import IdxError, UnsupportedError
 from ...gathering import scatter
 from ...header import IDX_TYPE_NAMES, MAX_DIMENSION, Header
-from ...sink import atomic_file
 from ...slabs.filling import by_position
 from ...source import LocalFile
 from ...source.local import read_exactly, write_exactly
+from ...staging import atomic_file
 from ...writer import IdxWriter, create
 
 __all__ = ["IdxDatasink", "write_idx"]
@@ -211,15 +211,14 @@ def _unsized(path: str) -> Iterator[str]:
 
 def _settle(path: str, header: Header, runs: Array) -> None:
     """Move every run to where the one before it ends, and write the header for so many items."""
-    offset, nbytes = header.data_offset, header.item_nbytes
+    nbytes = header.item_nbytes
     file = LocalFile(path, mapped=False, writeable=True)
     try:
         done = 0
         for start, stop in runs.tolist():
             if start != done:
-                _move(
-                    file, offset + start * nbytes, offset + done * nbytes, (stop - start) * nbytes
-                )
+                here, there = header.offset_of(start), header.offset_of(done)
+                _move(file, here, there, (stop - start) * nbytes)
             done += stop - start
         header = Header.of(header.element.name, (done, *header.item_shape))
         os.truncate(path, header.file_nbytes)

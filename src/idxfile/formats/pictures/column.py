@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...array import DEFAULT_BLOCK_NBYTES, IdxArray, open
+from ...array import IdxArray, open
 from ...elements import Array
 from ...errors import FormatError
+from ...lazyarray import DEFAULT_BLOCK_NBYTES
 from ...writer import create
 from .choices import Choices
 from .places import Place

@@ -8,14 +8,14 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...elements import Array
 from ...errors import FormatError, PairError, UnsupportedError, printable
+from ...names import natural
 
 __all__ = [
     "TABLES",
@@ -23,7 +23,6 @@ __all__ = [
     "Label",
     "class_names",
     "folder_name",
-    "natural",
     "numbered",
     "parsed_classes",
     "read_table",
@@ -40,27 +39,7 @@ _LABEL_KEYS = ("label", "class", "category", "target")
 """What the makers of data sets call the two columns."""
 
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_DIGITS = re.compile(r"([0-9]+)")
 _MAX_NAMED = 1 << 16
-
-
-def natural(path: str) -> list[list[Any]]:
-    """The key that sorts paths as people count: img2 before img10."""
-    folder, _, name = path.rpartition("/")
-    return [*_natural_folder(folder), _natural_part(name)]
-
-
-@lru_cache
-def _natural_folder(path: str) -> list[list[Any]]:
-    return [_natural_part(part) for part in path.split("/")] if path else []
-
-
-def _natural_part(text: str) -> list[Any]:
-    parts: list[Any] = _DIGITS.split(text)
-    for at in range(1, len(parts), 2):
-        digits = parts[at].lstrip("0")
-        parts[at] = (len(digits), digits)
-    return [*parts, text]
 
 
 # Tables of labels

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...elements import Array
 from ...errors import FormatError, PairError, UnsupportedError, printable
-from ...names import split_of
+from ...names import natural, split_of
 from ..table import PICTURES
 from .labels import (
     TABLES,
@@ -18,7 +18,6 @@ from .labels import (
     Label,
     Table,
     class_names,
-    natural,
     numbered,
     parsed_classes,
     read_table,

@@ -6,7 +6,6 @@ Reading is safe from many threads.
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import tarfile
@@ -17,7 +16,8 @@ from typing import Any
 from ...errors import FormatError, PairError, UnsupportedError
 from ...names import split_of
 from ...problems import settle
-from ...source import Source, open_source
+from ...source import open_source
+from ...source.archive import SourceFile
 from .labels import TABLES
 
 __all__ = ["Place", "open_place"]
@@ -192,7 +192,7 @@ class Tar(Place):
             if self._source.codecs:
                 self._source.read_at(0, 1 << 12)  # inflates all of it, once
                 settle(self._source.problems, "raise", path)
-            with tarfile.open(fileobj=_AsFile(self._source), mode="r:") as archive:
+            with tarfile.open(fileobj=SourceFile(self._source), mode="r:") as archive:
                 for member in archive:
                     self._take(member)
             self._unwrap()
@@ -222,33 +222,6 @@ class Tar(Place):
     def close(self) -> None:
         """Close the archive."""
         self._source.close()
-
-
-class _AsFile(io.RawIOBase):
-    """A source as a file object that can only be read."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        origin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._source.size or 0}
-        self._position = origin[whence] + offset
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._source.readinto_at(self._position, buffer)
-        self._position += count
-        return count
 
 
 class Zip(Place):

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Protocol
 
+from ...sending import committed
 from ...sink import Sink, open_sink
 
 __all__ = ["Shelf", "open_shelf"]
@@ -42,15 +43,10 @@ def open_shelf(path: str) -> Iterator[Shelf]:
             file.flush()
             os.fsync(file.fileno())
     else:
-        sink = open_sink(path)
-        try:
+        with committed(open_sink(path)) as sink:
             shelf = TarShelf(sink)
             yield shelf
             shelf.finish()
-            sink.commit()
-        except BaseException:
-            sink.abort()
-            raise
 
 
 class FolderShelf:

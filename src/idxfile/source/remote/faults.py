@@ -11,7 +11,7 @@ import random
 import time
 from typing import NamedTuple
 
-from ...errors import FetchError, FormatError
+from ...errors import FetchError, IdxError
 from ...problems import Problem
 
 __all__: list[str] = []
@@ -65,7 +65,7 @@ def status_error(url: str, status: int, reason: str) -> FetchError:
     return FetchError(f"the store answers {text}", file=url, found=status, hint=hint)
 
 
-def changed(url: str, found: object, expected: object) -> FormatError:
+def changed(url: str, found: object, expected: object) -> IdxError:
     """The error for an object that is another one than before."""
     problem = Problem(
         "changed",
@@ -74,9 +74,7 @@ def changed(url: str, found: object, expected: object) -> FormatError:
         expected=expected,
         hint="somebody is writing it: open it again when that has finished",
     )
-    error = problem.error(url)
-    assert isinstance(error, FormatError)  # the table says so
-    return error
+    return problem.error(url)
 
 
 def pause(attempt: int, retry_after: str | None = None) -> bool:

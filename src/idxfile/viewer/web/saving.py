@@ -12,7 +12,7 @@ from ...dataset import Dataset
 from ...elements import Array, smallest_type
 from ...names import pair_names
 from ...sheets.contact import sheet
-from ...sink import atomic_folder
+from ...staging import atomic_folder
 from ...writer import create, write
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import MissingExtraError
-from ...sink import write_whole
+from ...staging import write_whole
 from .exhibit import Exhibit
 from .guard import Guard
 from .page import export_page
