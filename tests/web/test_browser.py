@@ -219,6 +219,17 @@ def test_classes_show_their_mean_and_their_most_unusual_items(
     wait_for(page, "#status", f"Item {first:,}, label 5")
 
 
+def test_jumping_to_an_item_that_is_filtered_out_shows_all_again(
+    page: Page, mnist: Path, serve: Serve
+) -> None:
+    opened(page, serve(mnist), "&classes=3")
+    wait_for(page, "#tally", "of 60,000 items")
+    page.fill("#jump-to", "59999")
+    page.press("#jump-to", "Enter")
+    until(page, "() => document.querySelector('#status').textContent.startsWith('Item 59,999')")
+    assert "of 60,000" not in tally(page)
+
+
 def test_zoom_goes_from_tiny_tiles_to_single_values(page: Page, mnist: Path, serve: Serve) -> None:
     opened(page, serve(mnist))
     page.focus("#grid")

@@ -116,14 +116,14 @@ export class Chosen {
   }
 
   async relabel() {
-    const label = this.app.labelNamed(this.label.value.trim());
+    const label = this.app.names.labelNamed(this.label.value.trim());
     if (label === null || !this.count) {
       this.tell(this.count ? "A label is a whole number, or the name of a class." : "Select items first.", true);
       return;
     }
     await this.attempt(async () => {
       this.app.journalled(await this.app.source.post("relabel", { items: this.runs(), label }));
-      this.tell(`${counted(this.count, "item")}: ${this.app.className(label)}`);
+      this.tell(`${counted(this.count, "item")}: ${this.app.names.classOf(label)}`);
     });
   }
 
@@ -171,7 +171,7 @@ export class Chosen {
   }
 
   listButtons() {
-    const text = () => this.items().map((item) => this.app.numberOf(item)).join("\n") + "\n";
+    const text = () => this.items().map((item) => this.app.names.numberOf(item)).join("\n") + "\n";
     const list = make("button", { type: "button", onclick: () => download("items.txt", new Blob([text()], { type: "text/plain" })) }, "List of numbers");
     const copy = make("button", { type: "button", onclick: () => this.attempt(async () => { await navigator.clipboard.writeText(text()); this.tell("Copied"); }) }, "Copy them");
     this.needy.push(list, copy);

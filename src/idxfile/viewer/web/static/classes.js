@@ -7,7 +7,7 @@ export class Classes {
   constructor(app) {
     this.app = app;
     this.buttons = new Map();
-    byId("classes-clear").addEventListener("click", () => app.chooseClasses([]));
+    byId("classes-clear").addEventListener("click", () => app.query.chooseClasses([]));
   }
 
   // The counts by now: [[label, count], …].
@@ -25,7 +25,7 @@ export class Classes {
       const { button, bar, number } = this.buttons.get(label);
       number.textContent = count.toLocaleString("en");
       bar.style.width = `${(100 * count) / most}%`;
-      button.setAttribute("aria-label", `Class ${this.app.className(label)}, ${count} items`);
+      button.setAttribute("aria-label", `Class ${this.app.names.classOf(label)}, ${count} items`);
     }
     this.press();
   }
@@ -35,17 +35,17 @@ export class Classes {
     const number = make("span", { className: "count" });
     const bar = make("i", { className: "bar" });
     const button = make("button", { type: "button", title: "Click: only this class; Shift or Ctrl: add it" },
-      mean, make("span", { className: "class-name" }, this.app.className(label)), number,
+      mean, make("span", { className: "class-name" }, this.app.names.classOf(label)), number,
       make("span", { className: "track", "aria-hidden": "true" }, bar));
     button.addEventListener("click", (event) => {
-      this.app.toggleClass(label, event.shiftKey || event.ctrlKey || event.metaKey);
+      this.app.query.toggleClass(label, event.shiftKey || event.ctrlKey || event.metaKey);
     });
     this.buttons.set(label, { button, bar, number, mean });
     return button;
   }
 
   press() {
-    const chosen = new Set(this.app.classes());
+    const chosen = new Set(this.app.query.classes());
     byId("classes-clear").hidden = !chosen.size;
     for (const [label, { button }] of this.buttons) {
       button.setAttribute("aria-pressed", String(chosen.has(label)));

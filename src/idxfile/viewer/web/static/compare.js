@@ -39,12 +39,12 @@ export class ComparePanel {
     const cell = (found, row, column) => {
       const place = make("td", { className: row === column ? "same" : "" });
       if (!found) return place;
-      const names = [app.className(labels[row]), app.className(labels[column])];
+      const names = [app.names.classOf(labels[row]), app.names.classOf(labels[column])];
       const button = make("button", {
         type: "button",
         "aria-label": `${found} items with label ${names[0]} and ${names[1]} in the other file`,
         title: `label ${names[0]}, there ${names[1]}: ${found.toLocaleString("en")}`,
-        onclick: () => app.showWhere(`label == ${labels[row]} and other == ${labels[column]}`),
+        onclick: () => app.query.showWhere(`label == ${labels[row]} and other == ${labels[column]}`),
       }, short(found));
       if (row !== column) button.style.setProperty("--part", `${Math.round(5 + 65 * Math.sqrt(found / most))}%`);
       place.append(button);
@@ -52,13 +52,13 @@ export class ComparePanel {
     };
     const table = make("table", { className: "confusion" },
       make("caption", {}, "Rows: labels here. Columns: labels there."),
-      make("thead", {}, make("tr", {}, make("td"), ...labels.map((label) => make("th", { scope: "col" }, app.className(label))))),
-      make("tbody", {}, ...rows.map((row, n) => make("tr", {}, make("th", { scope: "row" }, app.className(labels[n])),
+      make("thead", {}, make("tr", {}, make("td"), ...labels.map((label) => make("th", { scope: "col" }, app.names.classOf(label))))),
+      make("tbody", {}, ...rows.map((row, n) => make("tr", {}, make("th", { scope: "row" }, app.names.classOf(labels[n])),
         ...row.map((found, m) => cell(found, n, m))))));
     const wrong = count - equal;
     return [
       make("p", {}, make("b", {}, `${((100 * equal) / Math.max(1, count)).toFixed(2)} %`), ` equal; `,
-        make("button", { type: "button", className: "link", disabled: !wrong, onclick: () => app.showWhere("label != other") }, `${wrong.toLocaleString("en")} differ`)),
+        make("button", { type: "button", className: "link", disabled: !wrong, onclick: () => app.query.showWhere("label != other") }, `${wrong.toLocaleString("en")} differ`)),
       make("div", { className: "wide" }, table),
     ];
   }

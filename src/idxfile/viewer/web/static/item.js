@@ -53,20 +53,20 @@ export class ItemPanel {
     this.frame.hidden = layout.kind === "number"; // it stands below, as text
     if (!this.values) return;
     paintCanvas(this.canvas, this.values, layout, toneOf(facts.window, Boolean(state.invert)));
-    this.canvas.setAttribute("aria-label", `Picture of item ${this.app.numberOf(this.item)}`);
+    this.canvas.setAttribute("aria-label", `Picture of item ${this.app.names.numberOf(this.item)}`);
     this.canvas.classList.toggle("tall", layout.height > layout.width);
   }
 
   describe(known) {
     const { app, item } = this;
-    const label = app.labelOf(item), other = app.otherOf(item);
+    const label = app.names.labelOf(item), other = app.names.otherOf(item);
     const stored = known?.stored;
-    const rows = [["Item", app.numberOf(item).toLocaleString("en")]];
+    const rows = [["Item", app.names.numberOf(item).toLocaleString("en")]];
     if (app.order) rows.push(["Position", (app.grid.cursor + 1).toLocaleString("en")]);
-    if (label !== null) rows.push(["Label", app.className(label)]);
-    if (stored && stored[0] !== label) rows.push(["In the file", app.className(stored[0])]);
+    if (label !== null) rows.push(["Label", app.names.classOf(label)]);
+    if (stored && stored[0] !== label) rows.push(["In the file", app.names.classOf(stored[0])]);
     if (stored?.length > 1) rows.push(["All columns", stored.join(" ")]);
-    if (other !== null) rows.push([app.rivalName(), app.className(other)]);
+    if (other !== null) rows.push([app.names.rival(), app.names.classOf(other)]);
     if (app.layout.kind === "number" && this.values && !app.facts.alone) rows.push(["Value", String(this.values[0])]);
     for (const [name, value] of Object.entries((!app.facts.alone && known?.figures) || {})) rows.push([NAMES[name], shortNumber(value)]);
     this.facts.replaceChildren(factList(rows));
@@ -76,7 +76,7 @@ export class ItemPanel {
       make("button", { type: "button", "aria-pressed": String(chosen), onclick: () => { app.chosen.toggle(item); this.describe(known); } }, chosen ? "Selected" : "Select"),
     ];
     if (label !== null && app.source.alive && app.layout.kind !== "number") {
-      buttons.push(make("button", { type: "button", onclick: () => app.mostUnusual(label) }, `Most unusual of ${app.className(label)}`));
+      buttons.push(make("button", { type: "button", onclick: () => app.query.mostUnusual(label) }, `Most unusual of ${app.names.classOf(label)}`));
     }
     this.actions.replaceChildren(...buttons);
   }
@@ -91,9 +91,9 @@ export class ItemPanel {
 
   fill() {
     const { app, item, values } = this;
-    const label = app.labelOf(item);
-    byId("closeup-name").textContent = `Item ${app.numberOf(item).toLocaleString("en")}`
-      + (label === null ? "" : `, label ${app.className(label)}`);
+    const label = app.names.labelOf(item);
+    byId("closeup-name").textContent = `Item ${app.names.numberOf(item).toLocaleString("en")}`
+      + (label === null ? "" : `, label ${app.names.classOf(label)}`);
     if (values) byId("closeup-values").replaceChildren(this.table());
   }
 

@@ -22,7 +22,7 @@ function actionOf(app, event, key, dialog) {
   const onButton = event.target.closest("button, a, summary, [tabindex]:not(canvas)") && event.target !== document.body;
   if ((key === "Enter" || key === " ") && onButton && event.target.id !== "grid") return null;
   if (/^(Arrow|Home|End|Page)/.test(key) && event.target.closest("#right, #left, #closeup-values") && !dialog) return null;
-  const step = (by) => () => app.move(grid.cursor + by, event.shiftKey);
+  const step = (by) => () => app.cursor.move(grid.cursor + by, event.shiftKey);
   const page = grid.rowsOnScreen() * grid.columns;
   const moves = {
     ArrowLeft: step(-1),
@@ -31,8 +31,8 @@ function actionOf(app, event, key, dialog) {
     ArrowDown: step(grid.columns),
     PageUp: step(-page),
     PageDown: step(page),
-    Home: () => app.move(0, event.shiftKey),
-    End: () => app.move(grid.count - 1, event.shiftKey),
+    Home: () => app.cursor.move(0, event.shiftKey),
+    End: () => app.cursor.move(grid.count - 1, event.shiftKey),
   };
   const others = {
     "/": () => { byId("jump-to").focus(); byId("jump-to").select(); },
@@ -46,12 +46,12 @@ function actionOf(app, event, key, dialog) {
     "Ctrl z": () => app.source.alive && app.facts.labelled && app.chosen.undo(),
     f: () => { byId("choice").open = true; byId("where").focus(); },
     i: () => app.invert(),
-    t: () => app.theme(),
-    l: () => { app.openPanel("chosen"); byId("new-label")?.focus(); },
+    t: () => app.turnTheme(),
+    l: () => { app.panels.open("chosen"); byId("new-label")?.focus(); },
   };
   const digit = /^Digit(\d)$|^Numpad(\d)$/.exec(event.code);
   if (digit && app.facts.labelled && !key.startsWith("Ctrl")) {
-    return () => app.toggleClass(Number(digit[1] ?? digit[2]), event.shiftKey);
+    return () => app.query.toggleClass(Number(digit[1] ?? digit[2]), event.shiftKey);
   }
   return moves[key] ?? (dialog ? null : others[key]);
 }
@@ -61,7 +61,7 @@ function escape(app, event, inField, dialog) {
   if (dialog) return;
   event.preventDefault();
   if (inField) app.grid.canvas.focus();
-  else if (app.closePanel()) app.grid.canvas.focus();
+  else if (app.panels.close()) app.grid.canvas.focus();
   else if (app.chosen.count) app.chosen.clear();
-  else app.showAll();
+  else app.query.showAll();
 }
