@@ -196,7 +196,7 @@ def test_what_would_not_survive_is_refused(tmp_path: Path, fault: str) -> None:
     nothing_left(tmp_path, "new.idx")
 
 
-@pytest.mark.parametrize("name", ["new.idx.gz", "s3://bucket/new.idx"])
+@pytest.mark.parametrize("name", ["new.idx.gz", "gs://bucket/new.idx"])
 def test_what_cannot_be_written_by_position_is_refused(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,15 +95,17 @@ def to_idx(array: da.Array, file: Any) -> None:
     """Compute an array and write it into one raw IDX file, on the scheduler that is in charge.
 
     Each chunk is written by whoever computed it, to its place in a file that has its whole length
-    from the beginning and gets its name at the end. Workers see the file under the same path.
+    from the beginning and gets its name at the end. Workers see the file under the same path. An
+    object of S3 is sent in parts by whoever computed them; chunks are joined until they are long
+    enough for one (32 MiB, or a ten thousandth of the object).
 
     Args:
         array: of an element type that IDX has, and of known shape.
-        file: the path to write.
+        file: the path to write, or the address of an object of S3.
 
     Raises:
-        UnsupportedError: for another element type, an unknown shape, masked values, and a file
-            that cannot be written by position (compressed, or remote).
+        UnsupportedError: for another element type, an unknown shape, masked values, a compressed
+            file, and a store that takes no parts from many.
         OSError: as the system gives it.
 
     Example:
@@ -135,6 +137,9 @@ def to_idx(array: da.Array, file: Any) -> None:
     whole_items = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
     shape = [int(size) for size in array.shape]
     with laid_out(file, array.dtype, shape) as ground:
+        if shape and ground.step > 1:
+            ranges = ground.cut(max(whole_items.chunks[0], default=1))
+            whole_items = whole_items.rechunk({0: tuple(high - low for low, high in ranges) or -1})
         da.store([whole_items], [_Target(ground)], lock=False)
 
 

@@ -21,10 +21,12 @@ from itertools import pairwise
 import numpy as np
 
 from ..elements import Array
+from ..errors import UnsupportedError
 from ..header import Header
 from ..items import Items
 from ..source.local import memory_nbytes
-from .filling import Ground, filled, laid_out, lay
+from ..source.places import is_url, public
+from .filling import FileGround, Ground, filled, laid_out, lay
 from .planning import SLAB_NBYTES
 from .running import run
 
@@ -46,20 +48,35 @@ def write_items(
 
     Args:
         items: which, in their order.
-        file: the path; it appears when it is whole.
+        file: the path or address; it appears when it is whole.
         executor: who does it; None: this thread. The folder is one that all of them see.
         slab_nbytes: the bytes that one of them gathers at once.
         most: the bytes beyond which scattered items go through buckets; None: half of this
-            machine's memory.
+            machine's memory. They lie beside the file, so that an object has none.
+
+    Raises:
+        UnsupportedError: for an object that would need them, and what `laid_out` refuses.
+        OSError: as the system gives it.
     """
-    with laid_out(file, items.dtype, items.shape) as ground, _laid_aside(items, file) as choice:
-        if through_buckets(items, most):
-            counts = _in_two_passes(choice, ground, executor, slab_nbytes)
+    buckets, step = through_buckets(items, most), slab_nbytes // max(1, items.item_nbytes)
+    if buckets and is_url(file):
+        raise UnsupportedError(
+            "items in an order that no memory holds are put in order beside the file",
+            file=public(file),
+            hint="write a file on a disk, and convert it",
+        )
+    with contextlib.ExitStack() as stack:
+        ground = stack.enter_context(laid_out(file, items.dtype, items.shape))
+        if is_url(file):
+            work = partial(_gather_these, pickle.dumps(items.everything), ground)
+            places = ((low, items.index[low:high]) for low, high in ground.cut(step))
+            counts = run(work, places, executor=executor)
         else:
-            step = max(1, slab_nbytes // max(1, items.item_nbytes))
-            counts = run(
-                partial(_gather, choice, ground), _cut(len(items), step), executor=executor
-            )
+            choice = stack.enter_context(_laid_aside(items, file))
+            if buckets:
+                counts = _in_two_passes(choice, ground, executor, slab_nbytes)
+            else:
+                counts = run(partial(_gather, choice, ground), ground.cut(step), executor=executor)
         filled(ground, counts)
 
 
@@ -94,7 +111,12 @@ class _Choice:
 @lru_cache(16)
 def _everything(folder: str) -> Items:
     with open(os.path.join(folder, "everything"), "rb") as file:
-        items: Items = pickle.load(file)  # noqa: S301  of our own making
+        return _arrived(file.read())
+
+
+@lru_cache(16)
+def _arrived(recipe: bytes) -> Items:
+    items: Items = pickle.loads(recipe)  # noqa: S301  of our own making
     return items
 
 
@@ -126,6 +148,12 @@ def _gather(choice: _Choice, ground: Ground, bounds: tuple[int, int]) -> int:
     return ground.write(low, choice.everything.take(choice.numbers("index")[low:high]))
 
 
+def _gather_these(recipe: bytes, ground: Ground, task: tuple[int, Array]) -> int:
+    """Gather items by numbers that come along, where no folder is beside the file."""
+    first, index = task
+    return ground.write(first, _arrived(recipe).take(index))
+
+
 def _in_two_passes(
     choice: _Choice, ground: Ground, executor: Executor | None, slab_nbytes: int
 ) -> Iterator[int]:
@@ -150,17 +178,15 @@ def _in_two_passes(
     tasks = [(number, *slab, *bounds[number : number + 2]) for number, slab in enumerate(slabs)]
     for _ in run(partial(_into_buckets, choice, buckets_of), tasks, executor=executor):
         pass
-    yield from run(
-        partial(_in_order, buckets_of, ground), _cut(len(index), size), executor=executor
-    )
+    yield from run(partial(_in_order, buckets_of, ground), ground.cut(size), executor=executor)
 
 
 @dataclass(frozen=True)
 class _Buckets:
     """Items by the bucket of their new place, and which rank in it each will have."""
 
-    items: Ground
-    ranks: Ground
+    items: FileGround
+    ranks: FileGround
     size: int
     """The items of a bucket."""
 

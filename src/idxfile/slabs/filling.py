@@ -1,4 +1,8 @@
-"""A file of known shape that many write at once, each its own items: `Ground`."""
+"""A file of known shape that many write at once, each its own items: `Ground`.
+
+On a disk it has its whole length from the beginning, and is written by position; in a store it is
+made of parts. Who writes it need not know which: `cut` tells the ranges to hand out.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +22,11 @@ from ..header import Header
 from ..sink import errors_named
 from ..source import LocalFile
 from ..source.local import write_exactly
-from ..source.places import is_url, local_path
+from ..source.places import file_of, is_url, local_path, public
 from ..staging import atomic_file
+
+if TYPE_CHECKING:
+    from ..source.remote.parts import PartedUpload
 
 __all__ = ["Ground", "laid_out"]
 
@@ -33,17 +40,36 @@ class Ground:
 
     name: str
     """What errors call it: the final name."""
+    header: Header
+    step: int
+    """What is written at once is a multiple of so many items, from a multiple on, or the rest."""
+
+    def write(self, first: int, block: Array) -> int:
+        """Write a block of items from number `first` on.
+
+        Returns:
+            The number of items.
+        """
+        raise NotImplementedError
+
+    def cut(self, items: int) -> Iterator[tuple[int, int]]:
+        """All items as ranges that can be written at once, of about so many."""
+        count = self.header.shape[0] if self.header.shape else 1
+        length = -(-max(1, items) // self.step) * self.step
+        return ((low, min(low + length, count)) for low in range(0, count, length))
+
+
+@dataclass(frozen=True)
+class FileGround(Ground):
+    """A file that is written by position."""
+
     path: str
     """Where it is written meanwhile."""
-    header: Header
 
     def write(self, first: int, block: Array) -> int:
         """Write a block of items from number `first` on, and close the file again.
 
         Over a network file system, what was written is seen elsewhere when it was closed.
-
-        Returns:
-            The number of items.
         """
         offset = self.header.offset_of(first)
         with errors_named(self.name):
@@ -67,19 +93,56 @@ class Ground:
         return items
 
 
+@dataclass(frozen=True)
+class ObjectGround(Ground):
+    """An object of a store that is written in parts; the header goes with the first items."""
+
+    upload: PartedUpload
+
+    def write(self, first: int, block: Array) -> int:
+        """Send a block of items from number `first` on: one part, or some neighbours."""
+        assert first % self.step == 0  # `cut` has told so
+        for low in range(0, len(block), self.step):
+            number = (first + low) // self.step
+            pieces = stored_pieces(block[low : low + self.step], self.header.stored_dtype)
+            data = bytearray() if number else bytearray(self.header.encode())
+            for piece in pieces:
+                data += piece
+            self.upload.send(number + 1, data)
+        return len(block)
+
+    def complete(self) -> None:
+        """Make it an object, if every part is there.
+
+        Raises:
+            IdxError: when one is not.
+        """
+        head, nbytes = self.header.data_offset, self.header.item_nbytes
+        sizes = [(high - low) * nbytes for low, high in self.cut(self.step)] or [0]
+        if not self.header.nbytes:
+            self.upload.send(1, self.header.encode())
+        self.upload.complete([head + sizes[0], *sizes[1:]])
+
+
 @contextlib.contextmanager
 def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
-    """A raw IDX file of this shape, to be filled by position; renamed to its name at the end.
+    """A raw IDX file of this shape, to be filled by many; it has its name at the end.
 
-    Its room on the disk is taken at once. After an exception nothing of it is left.
+    The room of a file on the disk is taken at once. After an exception nothing of it is left.
 
     Raises:
-        UnsupportedError: for a type or a shape that IDX has not, and for a name that promises a
-            compressed or a remote file, which are written from front to back alone.
+        UnsupportedError: for a type or a shape that IDX has not, for a name that promises a
+            compressed file, which is written from front to back alone, and for a store that
+            takes no parts from many.
+        IdxError: when not all of an object was written.
         OSError: as the system gives it, a full disk at the beginning.
     """
-    name = by_position(file)
+    name = writable_by_many(file)
     header = Header.of(np.dtype(dtype).name, tuple(shape))
+    if is_url(name):
+        with _parted(name, header) as ground:
+            yield ground
+        return
     path = name
     try:
         with atomic_file(name) as path:
@@ -91,25 +154,44 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
         raise
 
 
-def by_position(file: Any) -> str:
-    """The path of a file that many are to write at once.
+@contextlib.contextmanager
+def _parted(url: str, header: Header) -> Iterator[ObjectGround]:
+    """An object to be filled by many; nothing of it is left after an exception."""
+    from ..source.remote import check_writes, part_nbytes
+    from ..source.remote.parts import open_parts
+
+    check_writes(url)
+    count = header.shape[0] if header.shape else 1
+    step = max(1, -(-part_nbytes(header.file_nbytes) // max(1, header.item_nbytes)))
+    if count < 2 * step or not header.nbytes:  # it goes up as one
+        step = max(1, count)
+    upload = open_parts(url)
+    try:
+        ground = ObjectGround(public(url), header, step, upload)
+        yield ground
+        ground.complete()
+    except BaseException:
+        upload.cancel()
+        raise
+
+
+def writable_by_many(file: Any) -> str:
+    """The path or address of a file that many are to write at once.
 
     Raises:
         UnsupportedError: for a name that promises what is written from front to back alone.
     """
     name = local_path(os.fsdecode(file))
-    codec = codec_of_name(name)
-    if codec is not None or is_url(name):
-        kind = f"a {codec.name} file" if codec is not None else "a remote object"
+    if codec := codec_of_name(file_of(name)):
         raise UnsupportedError(
-            f"{kind} cannot be written by many at once",
-            file=name,
-            hint="write a raw file on a disk that all share, and convert it",
+            f"a {codec.name} file cannot be written by many at once",
+            file=public(name) if is_url(name) else name,
+            hint="write a raw file, and convert it",
         )
     return name
 
 
-def lay(path: str, name: str, header: Header) -> Ground:
+def lay(path: str, name: str, header: Header) -> FileGround:
     """Make a file of this header at once in its whole length; its items are zero as yet."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -118,7 +200,7 @@ def lay(path: str, name: str, header: Header) -> Ground:
         write_exactly(fd, header.encode(), 0)
     finally:
         os.close(fd)
-    return Ground(name, path, header)
+    return FileGround(name, header, 1, path)
 
 
 def filled(ground: Ground, counts: Iterator[int]) -> None:

@@ -18,9 +18,10 @@ from ...elements import Array, exactly
 from ...errors import IdxError, UnsupportedError
 from ...gathering import scatter
 from ...header import IDX_TYPE_NAMES, MAX_DIMENSION, Header
-from ...slabs.filling import by_position
+from ...slabs.filling import writable_by_many
 from ...source import LocalFile
 from ...source.local import read_exactly, write_exactly
+from ...source.places import is_url, public
 from ...staging import atomic_file
 from ...writer import IdxWriter, create
 
@@ -204,7 +205,13 @@ def _runs_of(numbers: Array) -> Array:
 @contextlib.contextmanager
 def _unsized(path: str) -> Iterator[str]:
     """A file that is written by position before its length is known."""
-    with atomic_file(by_position(path)) as temporary:
+    if is_url(path):
+        raise UnsupportedError(
+            "an object cannot be written by many at once before its length is known",
+            file=public(path),
+            hint="item=None sends the rows in their order, through this process",
+        )
+    with atomic_file(writable_by_many(path)) as temporary:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
         yield temporary
 

@@ -6,6 +6,7 @@ and, where a store can tell what a folder holds, `list_folder`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from ...errors import UnsupportedError
 from ..places import is_archive, public
 from ..stream import Spool
 from .faults import DeniedError
-from .object import RemoteFile, RemoteIdentity, Upload
+from .object import RemoteFile, RemoteIdentity, Upload, part_nbytes
 
 __all__ = [
     "RemoteFile",
@@ -25,6 +26,8 @@ __all__ = [
     "list_folder",
     "open_remote",
     "open_upload",
+    "part_nbytes",
+    "remove_object",
 ]
 
 CLOUDS = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
@@ -99,6 +102,16 @@ def open_upload(url: str) -> Upload:
     check_writes(url)
     upload: Upload = _store_of(url).open_upload(url)
     return upload
+
+
+def remove_object(url: str) -> None:
+    """Remove an object; one that is not there is none that is left.
+
+    Raises:
+        FetchError: where it cannot be removed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        _store_of(url).remove_object(url)
 
 
 def list_folder(url: str) -> list[str] | None:

@@ -14,11 +14,18 @@ from typing import Any
 from ...errors import FetchError, MissingExtraError, UnsupportedError
 from ...header import MAX_HEADER_NBYTES
 from ..places import public
-from . import faults
+from . import faults, settings
 from .faults import DeniedError, MissingObjectError, SilentStoreError, changed, pause
 from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
-__all__ = ["FsspecObject", "FsspecStream", "list_folder", "open_object", "open_upload"]
+__all__ = [
+    "FsspecObject",
+    "FsspecStream",
+    "list_folder",
+    "open_object",
+    "open_upload",
+    "remove_object",
+]
 
 WRITES = True
 
@@ -55,14 +62,14 @@ def open_object(url: str) -> tuple[FsspecObject, bytes] | WholeStream:
     """
     fs, path = file_system(url)
     name = public(url)
-    facts = _ask(name, lambda: fs.info(path))
+    facts = asked(name, lambda: fs.info(path))
     if facts.get("type") == "directory":
         raise FetchError("is a folder", file=name, hint="give one of the files in it")
     identity = _identity(facts)
     if identity.size is None:
-        return WholeStream(_ask(name, lambda: fs.open(path, "rb")), name, identity)
+        return WholeStream(asked(name, lambda: fs.open(path, "rb")), name, identity)
     wanted = min(MAX_HEADER_NBYTES, identity.size)
-    head = _ask(name, lambda: fs.cat_file(path, start=0, end=wanted)) if wanted else b""
+    head = asked(name, lambda: fs.cat_file(path, start=0, end=wanted)) if wanted else b""
     if len(head) == identity.size:  # a small one; or all came where a little was asked for
         if len(head) > wanted:
             return WholeStream(io.BytesIO(head), name, identity)
@@ -87,10 +94,10 @@ def file_system(url: str) -> tuple[Any, str]:
             f"{scheme}:// needs the package fsspec", hint="pip install 'idxfile[remote]'"
         ) from None
     try:
-        fs, path = fsspec.core.url_to_fs(url)
+        fs, path = fsspec.core.url_to_fs(url, **settings.for_fsspec(scheme))
     except ValueError as error:
         if "rotocol not known" not in str(error):
-            raise
+            raise _translated(public(url), error) from error
         raise UnsupportedError(
             f"{scheme}:// is not among the places that can be opened",
             file=public(url),
@@ -107,8 +114,10 @@ def file_system(url: str) -> tuple[Any, str]:
 def list_folder(url: str) -> list[str] | None:
     """The addresses of the files in a folder; None where the place cannot tell."""
     fs, path = file_system(url)
+    with contextlib.suppress(Exception):  # what it remembers may be of before
+        fs.invalidate_cache(path)
     try:
-        found = _ask(public(url), lambda: fs.ls(path, detail=True))
+        found = asked(public(url), lambda: fs.ls(path, detail=True))
     except NotImplementedError:
         return None
     return sorted(fs.unstrip_protocol(each["name"]) for each in found if each["type"] == "file")
@@ -128,7 +137,7 @@ class FsspecObject:
     def fill(self, start: int, view: memoryview) -> None:
         """Fill `view` with the bytes from `start` on, or raise."""
         stop = start + len(view)
-        data = _ask(self.name, lambda: self._fs.cat_file(self._path, start=start, end=stop))
+        data = asked(self.name, lambda: self._fs.cat_file(self._path, start=start, end=stop))
         if len(data) != len(view):
             self.verify()
             raise _lies(self.name, start, len(view), len(data))
@@ -138,7 +147,7 @@ class FsspecObject:
         """Make sure that what was read is of the version that was opened."""
         with contextlib.suppress(Exception):
             self._fs.invalidate_cache(self._fs._parent(self._path))
-        now = _identity(_ask(self.name, lambda: self._fs.info(self._path)))
+        now = _identity(asked(self.name, lambda: self._fs.info(self._path)))
         if now != self.identity:
             raise changed(self.name, now.version, self.identity.version)
 
@@ -193,7 +202,7 @@ class WholeStream:
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes; fewer only at the end."""
-        count = _ask(self.name, lambda: self._file.readinto(buffer), attempts=1)
+        count = asked(self.name, lambda: self._file.readinto(buffer), attempts=1)
         return count or 0
 
     def close(self) -> None:
@@ -201,12 +210,18 @@ class WholeStream:
         self._file.close()
 
 
+def remove_object(url: str) -> None:
+    """Remove a file."""
+    fs, path = file_system(url)
+    asked(public(url), lambda: fs.rm_file(path))
+
+
 def open_upload(url: str) -> FsspecUpload:
     """Begin to write a file that is there when it is complete."""
     fs, path = file_system(url)
     name = public(url)
     options = {"autocommit": False, "block_size": PART_NBYTES}
-    return FsspecUpload(_ask(name, lambda: fs.open(path, "wb", **options)), name)
+    return FsspecUpload(asked(name, lambda: fs.open(path, "wb", **options)), name)
 
 
 class FsspecUpload:
@@ -220,12 +235,12 @@ class FsspecUpload:
         """Take the next bytes."""
         for start in range(0, len(data), UPLOAD_PIECE_NBYTES):
             piece = bytes(data[start : start + UPLOAD_PIECE_NBYTES])
-            _ask(self.name, lambda piece=piece: self._file.write(piece), attempts=1)
+            asked(self.name, lambda piece=piece: self._file.write(piece), attempts=1)
 
     def finish(self) -> None:
         """Give it its name."""
-        _ask(self.name, self._file.close, attempts=1)
-        _ask(self.name, self._file.commit, attempts=1)
+        asked(self.name, self._file.close, attempts=1)
+        asked(self.name, self._file.commit, attempts=1)
 
     def cancel(self) -> None:
         """Leave nothing of it."""
@@ -250,7 +265,7 @@ def _lies(name: str, start: int, wanted: int, found: int) -> FetchError:
     )
 
 
-def _ask(name: str, work: Any, attempts: int | None = None) -> Any:
+def asked(name: str, work: Any, attempts: int | None = None) -> Any:
     """Do something with a file system, again and again as long as the fault may pass."""
     attempt = 0
     while True:

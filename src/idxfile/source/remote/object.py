@@ -20,9 +20,17 @@ __all__ = ["RemoteFile"]
 REQUESTS_AT_ONCE = 8
 
 PART_NBYTES = 1 << 25
-"""What is written goes up in parts of 32 MiB: S3 takes 10,000 of them, which makes 320 GB."""
+"""What is written goes up in parts of 32 MiB, or longer ones: see `part_nbytes`."""
+
+MOST_PARTS = 10_000
+"""S3 takes no more parts of an object."""
 
 UPLOAD_PIECE_NBYTES = 1 << 22
+
+
+def part_nbytes(nbytes: int) -> int:
+    """How long the parts are of an object that has so many bytes, which limits their number."""
+    return max(PART_NBYTES, -(-nbytes // MOST_PARTS))
 
 
 class RemoteIdentity(NamedTuple):

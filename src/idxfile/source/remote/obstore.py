@@ -7,7 +7,6 @@ Every request names the version that is meant, so that the store itself refuses 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib import import_module
@@ -19,11 +18,18 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ...errors import FetchError
 from ...header import MAX_HEADER_NBYTES
 from ..places import public
-from . import faults
+from . import faults, settings
 from .faults import DeniedError, MissingObjectError, changed, pause
 from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
-__all__ = ["ObstoreObject", "ObstoreStream", "list_folder", "open_object", "open_upload"]
+__all__ = [
+    "ObstoreObject",
+    "ObstoreStream",
+    "list_folder",
+    "open_object",
+    "open_upload",
+    "remove_object",
+]
 
 WRITES = True
 
@@ -56,13 +62,13 @@ def store_of(url: str) -> tuple[Any, str]:
     """The bucket that an address lies in, and the path of the object in it."""
     parts = urlsplit(url)
     limits = faults.LIMITS
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    scheme = parts.scheme.lower()
     options: dict[str, Any] = {
         "timeout": timedelta(days=7),  # of a whole answer; what counts is that something comes
         "connect_timeout": timedelta(seconds=limits.connect_seconds),
         "read_timeout": timedelta(seconds=limits.stall_seconds),
     }
-    if parts.scheme.startswith("s3") and endpoint.startswith("http://"):
+    if settings.is_plain(scheme):
         options["allow_http"] = True
     retries = {
         "max_retries": limits.attempts - 1,
@@ -76,7 +82,12 @@ def store_of(url: str) -> tuple[Any, str]:
     bucket = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     with translated(public(url)):
         from_url = import_module("obstore.store").from_url
-        store = from_url(bucket, client_options=options, retry_config=retries)
+        store = from_url(
+            bucket,
+            config=settings.for_obstore(scheme),
+            client_options=options,
+            retry_config=retries,
+        )
     return store, unquote(parts.path).lstrip("/")
 
 
@@ -201,6 +212,13 @@ class ObstoreStream:
     def close(self) -> None:
         """End the request."""
         self._pieces = None
+
+
+def remove_object(url: str) -> None:
+    """Remove an object."""
+    store, path = store_of(url)
+    with translated(public(url)):
+        import_module("obstore").delete(store, path)
 
 
 def open_upload(url: str) -> ObstoreUpload:
