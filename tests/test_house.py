@@ -29,6 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("sending",),
     ("sink",),
     ("staging",),
+    ("placing",),
     ("cutting",),
     ("classes",),
     # from here on with NumPy

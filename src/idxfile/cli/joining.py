@@ -14,6 +14,7 @@ from ..codecs import codec_of_name
 from ..errors import FormatError, UnsupportedError, printable
 from ..report.facts import counted
 from ..shards import named_shards
+from ..source.places import beside, file_of, is_url
 from ..writer import append, concat
 from .terms import force_option, place, refuse_to_overwrite
 
@@ -83,19 +84,31 @@ def concat_command(
         raise click.UsageError("--blocked is a way of writing gz: name OUT so, or add --codec gz")
     if shards is not None and out == "-":
         raise click.UsageError("--shards are files: OUT cannot be standard output")
-    written = out
-    if shards is not None:
-        folder, base = os.path.split(out)
-        names = named_shards(base, shards)
-        written = os.path.join(glob.escape(folder), names.pattern)
-        for number in range(shards):
-            refuse_to_overwrite(os.path.join(folder, names.numbered(number)), force)
-    else:
+    written = out if shards is None else _set_of(out, shards, force)
+    if shards is None:
         refuse_to_overwrite(out, force)
     target = sys.stdout.buffer if out == "-" else out
     parts = [place(file) for file in files]
     packing = None if codec == "raw" else codec
-    concat(target, parts, codec=packing, blocked=blocked, shards=shards)
+    try:
+        concat(target, parts, codec=packing, blocked=blocked, shards=shards)
+    except FileExistsError as error:
+        raise click.UsageError(f"{printable(str(error.filename))}: {error.strerror}") from error
     if shards is not None or os.path.isfile(out):
         with open(written) as array:
             click.echo(f"{printable(written)}: {array.header}", err=True)
+
+
+def _set_of(out: str, shards: int, force: bool) -> str:
+    """The pattern of the shards that a file stands for.
+
+    Raises:
+        click.UsageError: for a shard here that would be replaced; in a store none is, ever.
+    """
+    names = named_shards(os.path.basename(file_of(out)), shards)
+    if is_url(out):
+        return beside(out, names.pattern)
+    folder = os.path.dirname(out)
+    for number in range(shards):
+        refuse_to_overwrite(os.path.join(folder, names.numbered(number)), force)
+    return os.path.join(glob.escape(folder), names.pattern)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -15,8 +16,9 @@ from ..problems import Problem
 from ..report.facts import counted
 from ..report.judgement import Report, check, unopened
 from ..report.pairing import judge_pairs
-from ..shards import folded, without_number
+from ..shards import folded, shard_name, without_number
 from ..slabs.running import run
+from ..source.places import beside, file_of, is_url, names_in
 from . import NEGATIVE, tell
 from .engines import engine_option, started
 from .terms import (
@@ -109,7 +111,10 @@ def _expand(files: Iterable[str]) -> tuple[list[str], int]:
     found: list[str] = []
     errors: list[OSError] = []
     for file in files:
-        if os.path.isdir(file):
+        if is_url(file):
+            some = _in_store(file)
+            fault = "no file there has a name like IDX: idx3-ubyte, .idx"
+        elif os.path.isdir(file):
             some = sorted(
                 os.path.join(folder, name)
                 for folder, _, names in os.walk(file, onerror=errors.append)
@@ -127,6 +132,21 @@ def _expand(files: Iterable[str]) -> tuple[list[str], int]:
             raise click.UsageError(f"{file}: {fault}")
         found += folded(some) if some != [file] else some
     return found, max(map(tell, errors), default=0)
+
+
+def _in_store(url: str) -> list[str]:
+    """The objects that an address stands for: a folder's, a pattern's, or itself."""
+    name = os.path.basename(file_of(url))
+    parts = shard_name(name)
+    if (name and "*" not in name) or (parts is not None and "*" not in parts.suffix):
+        return [url]
+    found = names_in(beside(url, ""))
+    if found is None:
+        return [url]  # whoever opens it tells
+    names = ((each, os.path.basename(file_of(each))) for each in found)
+    if name:
+        return [each for each, base in names if fnmatch.fnmatchcase(base, name)]
+    return [each for each, base in names if _LOOKS_LIKE_IDX.match(without_number(base))]
 
 
 def _is_file(path: str) -> bool:

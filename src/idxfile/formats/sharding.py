@@ -12,8 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 from ..array import open as open_idx
-from ..cutting import MOST_SHARDS, refuse_other_sets
+from ..cutting import MOST_SHARDS
 from ..errors import UnsupportedError
+from ..placing import refuse_other_sets
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
 from ..source.places import is_url, public

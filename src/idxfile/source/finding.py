@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -18,6 +17,7 @@ from ..shards import (
     MANIFEST_SUFFIX,
     MOST_MANIFEST_NBYTES,
     Manifest,
+    ShardName,
     ShardSet,
     read_manifest,
     sets_of,
@@ -28,7 +28,6 @@ from .places import beside, file_of, is_pattern, is_url, local_path, names_in, p
 
 __all__: list[str] = []
 
-_NUMBERED_URL = re.compile(r"(.*/)([^/]*-(?:\?{5,}|\*)-of-[0-9]{5,}[^/?#]*)(\?[^/]*)?", re.DOTALL)
 _MOST_NUMBERED = 1_000_000
 """So many addresses are made of a pattern."""
 
@@ -217,14 +216,6 @@ def _of_manifest(place: str) -> Found:
 
 
 def _in_store(url: str) -> Found | None:
-    numbered = _NUMBERED_URL.fullmatch(url)
-    if numbered:
-        folder, name, query = numbered.groups(default="")
-        parts = shard_name(name)
-        if parts is not None and parts.number is None and 0 < parts.total <= _MOST_NUMBERED:
-            places = tuple(f"{folder}{parts.numbered(n)}{query}" for n in range(parts.total))
-            manifest = f"{folder}{parts.stem}{MANIFEST_SUFFIX}{query}"
-            return Found(public(folder) + name, url, places, (), manifest)
     path = file_of(url)
     if path.endswith(MANIFEST_SUFFIX):
         return _of_manifest(url)
@@ -232,6 +223,9 @@ def _in_store(url: str) -> Found | None:
         found = _in_folder(url, names_in(url) or ())
         return found and found._replace(place=url)
     wanted = os.path.basename(path)
+    parts = shard_name(wanted)
+    if parts is not None and parts.number is None and "*" not in parts.suffix:
+        return _counted(url, parts)
     if "*" not in wanted:
         return None
     names = names_in(beside(url, ""))
@@ -242,6 +236,14 @@ def _in_store(url: str) -> Found | None:
             hint="give the list of files, or a pattern that counts them: x-*-of-00042.idx",
         )
     return _fitting(public(url), url, (n for n in names if fnmatch.fnmatchcase(_base(n), wanted)))
+
+
+def _counted(url: str, parts: ShardName) -> Found | None:
+    """The objects of a pattern that says how many there are: no listing is needed."""
+    if not 0 < parts.total <= _MOST_NUMBERED:
+        return None
+    places = tuple(beside(url, parts.numbered(number)) for number in range(parts.total))
+    return Found(public(url), url, places, (), beside(url, parts.manifest_name))
 
 
 def _read(place: str) -> Manifest:

@@ -13,9 +13,15 @@ from ..problems import Problem
 from .finding import Found, load_manifest
 from .local import FileIdentity
 from .places import is_url, public
-from .remote.object import RemoteIdentity
 
 __all__: list[str] = []
+
+
+class Promised(NamedTuple):
+    """What a manifest says that an object is; the store itself tells another version."""
+
+    size: int
+    sha256: str
 
 
 class Facts(NamedTuple):
@@ -44,7 +50,7 @@ def of_manifest(found: Found) -> list[Facts] | None:
     facts = []
     for place, shard in zip(found.places, manifest.shards, strict=True):
         header = Header.of(manifest.dtype, (shard.items, *manifest.item_shape))
-        identity: Any = RemoteIdentity(shard.nbytes, shard.sha256)
+        identity: Any = Promised(shard.nbytes, shard.sha256)
         if not is_url(place):
             identity = FileIdentity.of(os.stat(place))
             if identity.size != shard.nbytes:

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from ..codecs import CODECS, codec_of_name
 from ..errors import PairError, printable
@@ -23,6 +23,14 @@ _URL = re.compile(r"(?:[a-z][a-z0-9+.-]+::)*([a-z][a-z0-9+.-]+)://", re.IGNORECA
 
 _ESCAPED = re.compile(r"\[([*?[])\]")
 """What `glob.escape` makes of a character of a name."""
+
+_NUMBERS = re.compile(r"-\?{5,}(?=-of-[0-9])")
+"""The numbers of shards in a pattern; in an address, where `?` begins the query, `*` stands."""
+
+
+def parts_of(url: str) -> SplitResult:
+    """The parts of an address, which may be the pattern of a set of shards."""
+    return urlsplit(_ESCAPED.sub(r"\1", _NUMBERS.sub("-*", url)))
 
 
 def is_url(place: Any) -> bool:
@@ -72,7 +80,7 @@ def public(url: str) -> str:
     if is_archive(url):
         member, archive = split_archive(url)
         return f"zip://{member}::{public(archive) if is_url(archive) else archive}"
-    parts = urlsplit(url)
+    parts = parts_of(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
@@ -82,7 +90,7 @@ def beside(url: str, name: str) -> str:
     if is_archive(url):
         member, archive = split_archive(url)
         return f"zip://{os.path.join(os.path.dirname(member), name)}::{archive}"
-    parts = urlsplit(url)
+    parts = parts_of(url)
     return urlunsplit(parts._replace(path=os.path.join(os.path.dirname(parts.path), name)))
 
 
@@ -90,7 +98,7 @@ def file_of(place: str) -> str:
     """What of a place is the name of the file: an address without its query."""
     if is_archive(place):
         return split_archive(place)[0]
-    return urlsplit(place).path if is_url(place) else place
+    return parts_of(place).path if is_url(place) else place
 
 
 def home() -> str:

@@ -25,7 +25,7 @@ from ..problems import Problem, settle
 from . import open_source
 from .finding import Found
 from .holding import Elements, Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
-from .members import Facts, absolute, changed, joined, of_manifest, shown
+from .members import Facts, Promised, absolute, changed, joined, of_manifest, shown
 from .places import file_of, is_url
 from .stream import Spool
 
@@ -338,6 +338,8 @@ class Shards:
             header = header_of(source)
             if header != known.header:
                 raise changed(source.name, str(header), str(known.header))
+            if isinstance(known.identity, Promised):  # from now on it is this very object
+                self._facts[index] = known._replace(identity=identity)
         except BaseException:
             source.close()
             raise

@@ -1,0 +1,256 @@
+"""Where the shards of a set go: a folder of this machine, or a store.
+
+In a folder they stay hidden until all are whole, and are renamed then. Nothing old stands beside
+anything new under a final name: what is replaced is moved aside first, so that a set that was cut
+short by a crash is never taken for a whole one.
+
+A store renames nothing. There a shard has its final name as soon as it is complete, so that a set
+must be new, and what was written of it is removed when the writing is given up. In both, the
+manifest comes last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from .errors import IdxWarning
+from .sending import send
+from .shards import Manifest, ShardName, sets_of, shard_name
+from .sink import errors_named, sync_folder
+from .source.places import beside, file_of, is_url, names_in, public
+from .staging import write_whole
+
+__all__: list[str] = []
+
+_REMOVED_AT_ONCE = 16
+_NOT_REPLACED = "a set in a store is not replaced"
+
+
+def refuse_other_sets(folder: str, names: ShardName) -> None:
+    """Make sure that a new set will be the only one of its name in its folder.
+
+    Args:
+        folder: a path or an address. A set in a store is not replaced at once, so that there no
+            file of the very same set may be, either.
+        names: of the new set.
+
+    Raises:
+        FileExistsError: for a file of such a set.
+        FetchError: where a store does not tell.
+    """
+    there = _names_in(folder)
+    for other in sets_of(there, any_kind=True):
+        if (other.stem, other.kind) == (names.stem, names.kind):
+            found = f"{other.total:,} shards of the same name"
+            if other.total != names.total:
+                raise _taken(folder, found, "two sets could not be told apart")
+            if is_url(folder):
+                raise _taken(folder, found, _NOT_REPLACED)
+    if is_url(folder) and names.manifest_name in there:
+        raise _taken(folder, f"{names.manifest_name} already", _NOT_REPLACED)
+
+
+def _taken(folder: str, found: str, why: str) -> FileExistsError:
+    text = f"There are {found}, and {why}: remove them, or choose another name"
+    return FileExistsError(errno.EEXIST, text, public(folder) if is_url(folder) else folder)
+
+
+def _names_in(folder: str) -> list[str]:
+    if not is_url(folder):
+        return os.listdir(folder)
+    try:
+        return [os.path.basename(file_of(url)) for url in names_in(folder) or ()]
+    except FileNotFoundError:  # some stores have no folder before something lies in it
+        return []
+
+
+@contextlib.contextmanager
+def new_in_store(folder: str, names: ShardName) -> Iterator[None]:
+    """A block that writes a set to a store, by whatever means; an exception leaves nothing of it.
+
+    Args:
+        folder: the address of the folder.
+        names: of the set.
+
+    Raises:
+        FileExistsError: for a set that is there.
+        UnsupportedError: for a store that is read only.
+        FetchError: where the store does not tell.
+    """
+    from .source.remote import check_writes
+
+    check_writes(folder)
+    refuse_other_sets(folder, names)
+    try:
+        yield
+    except BaseException:
+        mine = [*map(names.numbered, range(names.total)), names.manifest_name]
+        with contextlib.suppress(OSError):  # else each is tried
+            mine = sorted({*mine} & {*_names_in(folder)})
+        remove([beside(folder, name) for name in mine])
+        raise
+
+
+def remove(urls: Iterable[str]) -> None:
+    """Remove what was given up, side by side; a warning tells what may be left.
+
+    It is no error: the one for which something is given up is what matters.
+    """
+    from .source.remote import remove_object
+
+    def left(url: str) -> tuple[str, ...]:
+        try:
+            remove_object(url)
+        except OSError as error:
+            return (f"{public(url)}: {error.args[0]}",)
+        return ()
+
+    with ThreadPoolExecutor(_REMOVED_AT_ONCE) as pool:
+        found = [text for texts in pool.map(left, urls) for text in texts]
+    if found:
+        more = f", and {len(found) - 1:,} more" if found[1:] else ""
+        text = f"{found[0]}{more}: what was given up may be left there"
+        warnings.warn(text, IdxWarning, stacklevel=2)
+
+
+class Place(Protocol):
+    """Where the shards of one set are written."""
+
+    def path_of(self, number: int) -> str:
+        """Where a shard is written; a path or an address."""
+
+    def settle(self, names: ShardName, manifest: Manifest) -> None:
+        """All shards are whole: give them their names, and write the manifest."""
+
+    def abandon(self) -> None:
+        """Leave nothing."""
+
+
+class InFolder:
+    """Shards in a hidden folder beside their place."""
+
+    def __init__(self, path: str) -> None:
+        folder, base = os.path.split(path)
+        self._name = path
+        self._folder = os.path.realpath(folder or os.curdir)
+        self._hidden = os.path.join(self._folder, f".{base[:50]}.{secrets.token_hex(4)}.tmp")
+        with errors_named(path):
+            os.mkdir(self._hidden)
+
+    def path_of(self, number: int) -> str:
+        """Where a shard is written."""
+        return os.path.join(self._hidden, str(number))
+
+    def settle(self, names: ShardName, manifest: Manifest) -> None:
+        """Give the shards their names, and write the manifest."""
+        with errors_named(self._name):
+            refuse_other_sets(self._folder, names)
+            with self._old_ones_aside(names):
+                for number in range(names.total):
+                    os.rename(self.path_of(number), self._place(names.numbered(number)))
+                sync_folder(self._folder)
+                write_whole(self._place(names.manifest_name), manifest.encode())
+            shutil.rmtree(self._hidden, ignore_errors=True)
+
+    def abandon(self) -> None:
+        """Leave nothing but what could not be put back."""
+        kept = os.path.join(self._hidden, "old")
+        if not (os.path.isdir(kept) and os.listdir(kept)):
+            shutil.rmtree(self._hidden, ignore_errors=True)
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    @contextlib.contextmanager
+    def _old_ones_aside(self, names: ShardName) -> Iterator[None]:
+        """Move what is to be replaced into the hidden folder; back again if anything fails."""
+        there = [(name, shard_name(name)) for name in os.listdir(self._folder)]
+        mine = (names.stem, names.total, names.kind)
+        old = [self._place(n) for n, s in there if s and (s.stem, s.total, s.kind) == mine]
+        old.append(self._place(names.manifest_name))
+        aside = os.path.join(self._hidden, "old")
+        os.mkdir(aside)
+        moved: list[str] = []
+        new: list[str] = []
+        try:
+            for path in filter(os.path.lexists, old):
+                os.rename(path, os.path.join(aside, os.path.basename(path)))
+                moved.append(path)
+            new = [names.numbered(number) for number in range(names.total)]
+            new.append(names.manifest_name)
+            yield
+        except BaseException:
+            for name in new:  # none, as long as what stands there may be what is to be replaced
+                with contextlib.suppress(OSError):
+                    os.unlink(self._place(name))
+            for path in moved:
+                os.replace(os.path.join(aside, os.path.basename(path)), path)
+            raise
+
+
+class InStore:
+    """Shards in a store, under their final names as soon as each is complete."""
+
+    def __init__(self, url: str, names: ShardName) -> None:
+        from .source.remote import check_writes
+
+        check_writes(url)
+        self._url = url
+        self._names = names
+        self._begun: set[str] = set()
+        refuse_other_sets(beside(url, ""), names)
+
+    def path_of(self, number: int) -> str:
+        """The address of a shard."""
+        url = beside(self._url, self._names.numbered(number))
+        self._begun.add(url)
+        return url
+
+    def settle(self, names: ShardName, manifest: Manifest) -> None:
+        """Write the manifest."""
+        url = beside(self._url, names.manifest_name)
+        self._begun.add(url)
+        write_whole(url, manifest.encode())
+        self._begun.clear()
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        remove(sorted(self._begun))
+        self._begun.clear()
+
+
+class ForStore:
+    """Shards of which nobody knows how many there will be: kept here, and sent at the end."""
+
+    def __init__(self, url: str) -> None:
+        from .source.remote import check_writes
+
+        check_writes(url)
+        self._url = url
+        self._folder = tempfile.TemporaryDirectory(prefix="idxfile-")
+
+    def path_of(self, number: int) -> str:
+        """Where a shard is written."""
+        return os.path.join(self._folder.name, str(number))
+
+    def settle(self, names: ShardName, manifest: Manifest) -> None:
+        """Send the shards, and then the manifest."""
+        with new_in_store(beside(self._url, ""), names):
+            for number in range(names.total):
+                with open(self.path_of(number), "rb") as file:
+                    send(file, beside(self._url, names.numbered(number)))
+            write_whole(beside(self._url, names.manifest_name), manifest.encode())
+        self._folder.cleanup()
+
+    def abandon(self) -> None:
+        """Leave nothing here; nothing is there."""
+        self._folder.cleanup()
