@@ -106,3 +106,10 @@ def _asked_seconds(retry_after: str | None) -> float | None:
         return email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time()
     except (TypeError, ValueError):
         return None
+
+
+def public_text(text: str) -> str:
+    """A message of a library in one line, without the queries of the addresses in it."""
+    first = text.strip().partition("\n")[0]
+    words = (word.partition("?")[0] if "://" in word else word for word in first.split(" "))
+    return " ".join(words)[:300]

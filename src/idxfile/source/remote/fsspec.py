@@ -62,14 +62,14 @@ def open_object(url: str) -> tuple[FsspecObject, bytes] | WholeStream:
     """
     fs, path = file_system(url)
     name = public(url)
-    facts = asked(name, lambda: fs.info(path))
+    facts = _facts(name, fs, path)
     if facts.get("type") == "directory":
         raise FetchError("is a folder", file=name, hint="give one of the files in it")
     identity = _identity(facts)
     if identity.size is None:
         return WholeStream(asked(name, lambda: fs.open(path, "rb")), name, identity)
     wanted = min(MAX_HEADER_NBYTES, identity.size)
-    head = asked(name, lambda: fs.cat_file(path, start=0, end=wanted)) if wanted else b""
+    head = asked(name, lambda: _range(fs, path, 0, wanted)) if wanted else b""
     if len(head) == identity.size:  # a small one; or all came where a little was asked for
         if len(head) > wanted:
             return WholeStream(io.BytesIO(head), name, identity)
@@ -120,7 +120,10 @@ def list_folder(url: str) -> list[str] | None:
         found = asked(public(url), lambda: fs.ls(path, detail=True))
     except NotImplementedError:
         return None
-    return sorted(fs.unstrip_protocol(each["name"]) for each in found if each["type"] == "file")
+    folder = url.rstrip("/")
+    files = (each["name"] for each in found if each["type"] == "file")
+    # Of a file some list the file itself.
+    return sorted(f"{folder}/{name.rpartition('/')[2]}" for name in files if name != path)
 
 
 class FsspecObject:
@@ -137,7 +140,7 @@ class FsspecObject:
     def fill(self, start: int, view: memoryview) -> None:
         """Fill `view` with the bytes from `start` on, or raise."""
         stop = start + len(view)
-        data = asked(self.name, lambda: self._fs.cat_file(self._path, start=start, end=stop))
+        data = asked(self.name, lambda: _range(self._fs, self._path, start, stop))
         if len(data) != len(view):
             self.verify()
             raise _lies(self.name, start, len(view), len(data))
@@ -145,9 +148,7 @@ class FsspecObject:
 
     def verify(self) -> None:
         """Make sure that what was read is of the version that was opened."""
-        with contextlib.suppress(Exception):
-            self._fs.invalidate_cache(self._fs._parent(self._path))
-        now = _identity(asked(self.name, lambda: self._fs.info(self._path)))
+        now = _identity(_facts(self.name, self._fs, self._path))
         if now != self.identity:
             raise changed(self.name, now.version, self.identity.version)
 
@@ -249,6 +250,22 @@ class FsspecUpload:
         self._file.closed = True  # else closing it, once it is forgotten, would write the rest
 
 
+def _facts(name: str, fs: Any, path: str) -> Any:
+    """What a file is now, whatever its file system remembers of before."""
+    with contextlib.suppress(Exception):
+        fs.invalidate_cache(fs._parent(path))
+    return asked(name, lambda: fs.info(path))
+
+
+def _range(fs: Any, path: str, start: int, stop: int) -> bytes:
+    """These bytes of a file, and no more, which those that only open files would read ahead."""
+    base = import_module("fsspec").AbstractFileSystem
+    opens = type(fs).cat_file is base.cat_file and not fs.async_impl
+    options = {"cache_type": "none"} if opens else {}
+    data: bytes = fs.cat_file(path, start=start, end=stop, **options)
+    return data
+
+
 def _identity(facts: Any) -> RemoteIdentity:
     version = next((facts[key] for key in (*_VERSIONS, *_TIMES) if facts.get(key)), None)
     return RemoteIdentity(facts.get("size"), None if version is None else str(version))
@@ -287,17 +304,31 @@ def _is_network(error: Exception) -> bool:
     return bool(names & {"ClientConnectionError", "ClientPayloadError", "HTTPClientError"})
 
 
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, says that whoever asks may not."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        status = {getattr(error, "status_code", None), getattr(response, "status_code", None)}
+        status |= {getattr(error, "code", None), getattr(error, "status", None)}
+        kind = type(error).__name__
+        if isinstance(error, PermissionError) or "Credentials" in kind or kind == "RefreshError":
+            return True
+        if status & {401, 403, "401", "403"} or str(error).startswith("Forbidden: "):
+            return True
+        error = error.__cause__
+    return False
+
+
 def _translated(name: str, error: Exception) -> Exception:
-    what = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    what = faults.public_text(str(error)) or type(error).__name__
+    if _is_refusal(error):
+        return DeniedError(
+            f"the store refuses it ({what})", file=name, hint=settings.credentials_hint(name)
+        )
     if isinstance(error, FileNotFoundError):
         return MissingObjectError("there is no such object", file=name, hint="look at the address")
-    if isinstance(error, PermissionError) or "Credentials" in type(error).__name__:
-        hint = "credentials are taken from the usual environment"
-        return DeniedError(f"the store refuses it ({what})", file=name, hint=hint)
     if isinstance(error, TimeoutError):
         tried = f"tried {faults.LIMITS.attempts} times"
         return SilentStoreError(f"nothing came in time, {tried}", file=name, hint="try later")
     kind = type(error).__name__
-    return FetchError(
-        f"it cannot be had ({kind}: {what[:300]})", file=name, hint="look at the address"
-    )
+    return FetchError(f"it cannot be had ({kind}: {what})", file=name, hint="look at the address")

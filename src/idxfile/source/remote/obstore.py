@@ -19,7 +19,7 @@ from ...errors import FetchError
 from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults, settings
-from .faults import DeniedError, MissingObjectError, changed, pause
+from .faults import DeniedError, MissingObjectError, changed, pause, public_text
 from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
 __all__ = [
@@ -314,22 +314,13 @@ def translated(name: str) -> Iterator[None]:
         ) from error
     except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
         raise DeniedError(
-            "the store refuses it",
-            file=name,
-            hint="credentials are taken from the environment, as AWS_ACCESS_KEY_ID",
+            "the store refuses it", file=name, hint=settings.credentials_hint(name)
         ) from error
     except errors.PreconditionError as error:
         raise changed(name, "another version", "one") from error
     except errors.BaseError as error:
-        first = str(error).strip().partition("\n")[0]
         raise FetchError(
-            f"the store does not answer as it should: {public_text(first)}",
+            f"the store does not answer as it should: {public_text(str(error))}",
             file=name,
             hint="look at the address, the region and the credentials",
         ) from error
-
-
-def public_text(text: str) -> str:
-    """A message without the queries of the addresses in it."""
-    words = (word.partition("?")[0] if "://" in word else word for word in text.split(" "))
-    return " ".join(words)[:300]

@@ -10,11 +10,29 @@ import json
 import os
 from typing import Any
 
-__all__ = ["for_fsspec", "for_obstore"]
+__all__ = ["credentials_hint", "for_fsspec", "for_obstore", "is_plain"]
 
 _AZURE = ("az", "abfs", "abfss", "adl", "azure")
 _GOOGLE = ("gs", "gcs")
 _AMAZON = ("s3", "s3a")
+
+_CREDENTIALS = {
+    **dict.fromkeys(_AMAZON, "AWS_ACCESS_KEY_ID, or AWS_SKIP_SIGNATURE=true for a public bucket"),
+    **dict.fromkeys(
+        _GOOGLE, "GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for a public bucket"
+    ),
+    **dict.fromkeys(
+        _AZURE,
+        "AZURE_STORAGE_CONNECTION_STRING, or AZURE_SKIP_SIGNATURE=true for a public container",
+    ),
+    "hf": "HF_TOKEN",
+}
+
+
+def credentials_hint(url: str) -> str:
+    """Where the credentials for an address come from."""
+    names = _CREDENTIALS.get(url.partition("://")[0].lower())
+    return f"credentials are taken from the environment{f': {names}' if names else ''}"
 
 
 def for_obstore(scheme: str) -> dict[str, Any]:
@@ -29,7 +47,8 @@ def for_obstore(scheme: str) -> dict[str, Any]:
         }
         return {**{key: value for key, value in named.items() if value}, **found}
     if scheme in _GOOGLE and (emulator := _google_emulator()):
-        return {"base_url": emulator, "skip_signature": True}
+        # To be let off signing would not hold for uploads.
+        return {"base_url": emulator, "bearer_token": "none"}
     return found
 
 
@@ -114,7 +133,7 @@ def _for_gcsfs() -> dict[str, Any]:
     if endpoint := _first("GOOGLE_BASE_URL"):
         found["endpoint_url"] = endpoint
     if _is_set("GOOGLE_SKIP_SIGNATURE"):
-        found["token"] = "anon"
+        found["token"] = "anon"  # noqa: S105
     elif path := _first("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH"):
         found["token"] = path
     elif key := _first("GOOGLE_SERVICE_ACCOUNT_KEY"):
