@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from .elements import Array, as_bytes, read_elements, read_many
+from .elements import Array, as_bytes, read_elements, read_many, turn
 from .header import Header
 from .selection import Items, spans
 from .source import LocalFile, Source
@@ -20,6 +22,24 @@ GAP_NBYTES = 1 << 13
 def read_items(source: Source, header: Header, start: int, target: Array) -> None:
     """Fill a native array with the items from `start` on."""
     read_elements(source, header.offset_of(start), target, header.stored_dtype)
+
+
+def read_ahead(source: Any, header: Header, items: range, step: int) -> Iterator[Array]:
+    """Fresh native arrays of `step` neighbours, while the next ones are on their way.
+
+    Args:
+        source: one that fetches ahead.
+        header: of the file.
+        items: which, in order.
+        step: how many in one.
+    """
+    start, stop = header.offset_of(items.start), header.offset_of(items.stop)
+    with closing(source.ahead(start, stop)) as reader:
+        for low in range(items.start, items.stop, step):
+            block = np.empty((min(step, items.stop - low), *header.item_shape), header.dtype)
+            reader.readinto(as_bytes(block))  # all of them, or it raises
+            turn(block, header.stored_dtype)
+            yield block
 
 
 def gather(source: Source, header: Header, items: Items, most: int) -> Array:

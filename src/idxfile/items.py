@@ -199,6 +199,16 @@ class Items:
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, as fresh arrays of about `block_nbytes`."""
+        (source, *others), (turned, *_) = self._sources, self._transposed
+        index = self._index
+        if not others and not turned and isinstance(source, IdxArray):
+            if index is None:
+                yield from source.blocks(block_nbytes=block_nbytes)
+                return
+            if len(index) and self._is_run(index):
+                run = range(int(index[0]), int(index[-1]) + 1)
+                yield from source.blocks_of(run, block_nbytes=block_nbytes)
+                return
         step = max(1, block_nbytes // max(1, self.item_nbytes))
         for start in range(0, len(self), step):
             yield self.take(np.arange(start, min(start + step, len(self))))

@@ -7,16 +7,18 @@ holds the verbs that make one.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
 
-from .elements import Array, as_bytes, exactly, numbers, turn
+from .elements import Array, as_bytes, exactly, numbers, read_many, turn
 from .errors import sides
-from .gathering import gather, read_items, scatter
+from .gathering import gather, read_ahead, read_items, scatter
 from .header import Header
 from .opening import Recipe, judge_spooled, no_array_error
 from .problems import Handling
@@ -216,7 +218,7 @@ class IdxArray:
         stored = self._whole()
         if stored is None:
             if not self.shape:
-                return self._read_items(0, 1).reshape(())[key]
+                return np.asarray(self._read_item(0))[key]
             if type(key) is int and -len(self) <= key < len(self):
                 return self._read_item(key % len(self))
             selection = select(key, self.shape)
@@ -296,8 +298,18 @@ class IdxArray:
         """Fill `out`, native and C-contiguous, with runs of neighbours, one behind the other.
 
         The system is told of each run while the one before is read, so that no disk waits for us.
+        A store is asked for all of them at once.
         """
         header, done = self._header, 0
+        if len(runs) > 1 and hasattr(self._source, "readinto_many"):
+            ends = itertools.accumulate(len(run) for run in runs)
+            places = [
+                (run.start, out[end - len(run) : end]) for run, end in zip(runs, ends, strict=True)
+            ]
+            places.sort(key=itemgetter(0))
+            parts = [(header.offset_of(start), place) for start, place in places]
+            read_many(self._source, parts, header.stored_dtype)
+            return
         for run, coming in zip(runs, [*runs[1:], range(0)], strict=True):
             if isinstance(self._source, LocalFile):
                 start, nbytes = header.offset_of(coming.start), len(coming) * header.item_nbytes
@@ -331,9 +343,20 @@ class IdxArray:
             return
         if not self.random_access:
             self._whole(inflate=True)  # all of it is wanted: an index would not pay
+        yield from self.blocks_of(range(len(self)), block_nbytes=block_nbytes)
+
+    def blocks_of(self, items: range, *, block_nbytes: int) -> Iterator[Array]:
+        """As `blocks`, of some neighbours. What lies in a store is fetched ahead."""
         step = max(1, block_nbytes // max(1, self._header.item_nbytes))
-        for start in range(0, len(self), step):
-            yield self._read_items(start, min(start + step, len(self)))
+        if hasattr(self._source, "ahead"):
+            self._check_open()
+            yield from read_ahead(self._source, self._header, items, step)
+            return
+        for start in range(items.start, items.stop, step):
+            run = range(start, min(start + step, items.stop))
+            block = np.empty((len(run), *self._header.item_shape), self.dtype)
+            self.read_run(start, block)
+            yield block
 
     def __contains__(self, value: Any) -> bool:
         """Whether the value stands anywhere, as NumPy's `in` has it; in constant memory."""
@@ -521,16 +544,6 @@ class IdxArray:
 
     def _block_items(self) -> int:
         return max(1, DEFAULT_BLOCK_NBYTES // max(1, self._header.item_nbytes))
-
-    def _read_items(self, start: int, stop: int) -> Array:
-        """A fresh native array of the items from `start` to `stop`."""
-        stored = self._whole()
-        target = np.empty((stop - start, *self._header.item_shape), self.dtype)
-        if stored is not None:
-            target[...] = stored[start:stop]
-        else:
-            self._fill(start, target)
-        return target
 
     def _read_item(self, item: int) -> Any:
         """One item, fresh and native; a number where items are numbers."""

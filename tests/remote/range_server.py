@@ -23,6 +23,8 @@ class RangeServer(FaultyServer):
         self.RequestHandlerClass = Handler
         self.requests: list[tuple[str, str | None]] = []
         self.headers: list[dict[str, str]] = []
+        self.gate: Callable[[int], None] = lambda start: None
+        """Called with the first byte of each range of `/gated/NAME` before it is answered."""
 
     def at(self, behaviour: str, name: str = "images.idx") -> str:
         """The address of an object that is served like that."""
@@ -42,6 +44,8 @@ class Handler(BaseHTTPRequestHandler):
         _, behaviour, name = unquote(self.path).partition("?")[0].split("/", 2)
         self.turn = sum(path == unquote(self.path) for path, _ in server.requests)
         """The number of this request among those for the same path, from 1."""
+        self.again = server.requests.count((unquote(self.path), self.headers.get("Range")))
+        """The number of this request among those for the same range of it, from 1."""
         data = server.files.get(name)
         if behaviour.isdigit():
             self.send_error(int(behaviour))
@@ -163,13 +167,19 @@ def _other(data: bytes) -> bytes:
     return data[:1024] + bytes(b ^ 255 for b in data[1024:])
 
 
+def _gated(h: Handler, data: bytes) -> None:
+    if not h.first:
+        h.server.gate((h.asked(len(data)) or (0, 0))[0])
+    h.serve(data)
+
+
 def _half(h: Handler, data: bytes, **options: object) -> None:
     asked = h.asked(len(data)) or (0, len(data))
     h.serve(data, send=slice((asked[1] - asked[0] + 1) // 2), **options)
 
 
 def _resets(h: Handler, data: bytes) -> None:
-    if h.turn % 2:
+    if h.again % 2:
         h.reset()
     else:
         h.serve(data)
@@ -185,8 +195,8 @@ BEHAVIOURS: dict[str, Callable[[Handler, bytes], None]] = {
     "no ranges, no tag, cut": lambda h, data: h.serve(
         data, ranges=False, tag=None, send=slice(len(data) // 2)
     ),
-    "busy": lambda h, data: h.busy(503) if h.turn % 3 else h.serve(data),
-    "too many": lambda h, data: h.busy(429, "0") if h.turn % 2 else h.serve(data),
+    "busy": lambda h, data: h.busy(503) if h.again % 3 else h.serve(data),
+    "too many": lambda h, data: h.busy(429, "0") if h.again % 2 else h.serve(data),
     "much later": lambda h, data: h.busy(503, "3600"),
     "cut": _half,
     "always cut": lambda h, data: h.serve(data, send=slice(0 if not h.first else None)),
@@ -219,6 +229,7 @@ BEHAVIOURS: dict[str, Callable[[Handler, bytes], None]] = {
     "chunked": lambda h, data: h.serve(data, ranges=False, chunked=True),
     "chunked ranges": lambda h, data: h.serve(data, chunked=True),
     "encoded": lambda h, data: h.serve(data, more={"Content-Encoding": "gzip"}),
+    "gated": _gated,
     "page": lambda h, data: _page(h),
 }
 

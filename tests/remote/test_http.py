@@ -18,6 +18,7 @@ import idxfile
 from conftest import H, idx_bytes
 from idxfile import FetchError, FormatError, TruncatedError
 from idxfile.cli import main
+from idxfile.source import ahead
 from idxfile.source.remote import faults
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
@@ -99,13 +100,6 @@ def test_scattered_items_cost_few_requests() -> None:
         assert len(server.requests) == 6
 
 
-def test_a_compressed_object_comes_by_one_stream(server: RangeServer) -> None:
-    assert np.array_equal(idxfile.read(server.at("ok", "images.idx.gz")), IMAGES)
-    length = len(FILES["images.idx.gz"])
-    assert [asked for _, asked in server.requests] == ["bytes=0-1023", "bytes=1024-"]
-    assert length > 1 << 17
-
-
 # Faults: behaviour → what comes of it, and a word of what is said
 
 RIGHT = "right"
@@ -164,12 +158,24 @@ def test_a_fault_and_its_answer(server: RangeServer, fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if f not in ("later all", "short range")])
-def test_a_fault_on_the_way_of_a_stream(server: RangeServer, fault: str) -> None:
-    """`check` reads to the end by one request: it never takes something else for the object."""
-    outcome, _ = FAULTS[fault]
+def test_a_fault_on_the_way_from_front_to_back(
+    server: RangeServer, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither `check` nor blocks ever take something else for the object."""
+    monkeypatch.setattr(ahead, "FIRST_NBYTES", 1 << 15)
+    monkeypatch.setattr(ahead, "PIECE_NBYTES", 1 << 15)
+
+    def blocks() -> Any:
+        with idxfile.open(server.at(fault)) as x:
+            return np.concatenate(list(x.blocks(block_nbytes=10_000)))
+
+    outcome, word = FAULTS[fault]
     if outcome is RIGHT:
         assert idxfile.check(server.at(fault)).ok
+        assert np.array_equal(blocks(), IMAGES)
         return
+    with pytest.raises(outcome, match=word):
+        blocks()
     try:
         report = idxfile.check(server.at(fault))
     except (FetchError, FormatError):

@@ -68,13 +68,7 @@ class Slab:
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """Its items in order, as fresh native arrays of about `block_nbytes`."""
-        array = self.array
-        step = max(1, block_nbytes // max(1, array.header.item_nbytes))
-        for start in range(self.start, self.stop, step):
-            run = range(start, min(start + step, self.stop))
-            block = np.empty((len(run), *array.shape[1:]), array.dtype)
-            array.read_runs([run], block)
-            yield block
+        return self.array.blocks_of(range(self.start, self.stop), block_nbytes=block_nbytes)
 
     def read(self) -> Array:
         """All its items, as one fresh native array."""

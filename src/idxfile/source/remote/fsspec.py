@@ -20,7 +20,6 @@ from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
 __all__ = [
     "FsspecObject",
-    "FsspecStream",
     "list_folder",
     "open_object",
     "open_upload",
@@ -45,7 +44,6 @@ PACKAGES = {
 }
 """What fsspec needs beside itself, by scheme."""
 
-_PIECE_NBYTES = 1 << 23
 _VERSIONS = ("ETag", "etag", "e_tag", "checksum", "md5Hash", "version_id", "sha", "blob_id")
 _TIMES = ("LastModified", "last_modified", "last_commit", "mtime", "modified", "updated", "created")
 
@@ -152,45 +150,8 @@ class FsspecObject:
         if now != self.identity:
             raise changed(self.name, now.version, self.identity.version)
 
-    def stream(self, start: int) -> FsspecStream:
-        """The bytes from `start` to the end, by few requests."""
-        return FsspecStream(self, start)
-
     def close(self) -> None:
         """Connections belong to the file system."""
-
-
-class FsspecStream:
-    """A file in order, in large pieces."""
-
-    def __init__(self, remote: FsspecObject, position: int) -> None:
-        self.name = remote.name
-        self.identity = remote.identity
-        self._remote = remote
-        self._position = position
-        self._piece = memoryview(b"")
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with the next bytes; fewer only at the end."""
-        view = memoryview(buffer).cast("B")
-        done = 0
-        while done < len(view) and (self._piece or self._position < self._remote.size):
-            if not self._piece:
-                count = min(_PIECE_NBYTES, self._remote.size - self._position)
-                piece = memoryview(bytearray(count))
-                self._remote.fill(self._position, piece)
-                self._piece, self._position = piece, self._position + count
-                if self._position == self._remote.size:
-                    self._remote.verify()
-            count = min(len(self._piece), len(view) - done)
-            view[done : done + count] = self._piece[:count]
-            self._piece = self._piece[count:]
-            done += count
-        return done
-
-    def close(self) -> None:
-        """There is no request that stays open."""
-        self._piece = memoryview(b"")
 
 
 class WholeStream:

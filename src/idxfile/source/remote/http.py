@@ -65,7 +65,7 @@ def _whole(client: Client, answer: Answer) -> HttpStream:
         if answer.status != 200:
             answer.close()
             raise status_error(client.name, answer.status, answer.reason)
-    return HttpStream(client, answer.identity, 0, answer)
+    return HttpStream(client, answer)
 
 
 def _first_range(answer: Answer) -> int | None:
@@ -125,30 +125,23 @@ class HttpObject:
     def verify(self) -> None:
         """Every answer was held against its version."""
 
-    def stream(self, start: int) -> HttpStream:
-        """The bytes from `start` to the end, by one request as long as it holds."""
-        return HttpStream(self._client, self.identity, start)
-
     def close(self) -> None:
         """Drop the connections."""
         self._client.close()
 
 
 class HttpStream:
-    """An object in order. A request that breaks is taken up where it broke.
+    """All of an object in order. A request that breaks is taken up where it broke.
 
     It is never taken up where nothing tells that the object is still the same one.
     """
 
-    def __init__(
-        self, client: Client, identity: RemoteIdentity, position: int, answer: Answer | None = None
-    ) -> None:
+    def __init__(self, client: Client, answer: Answer) -> None:
         self.name = client.name
-        self.identity = identity
+        self.identity = answer.identity
         self._client = client
-        self._position = position
-        self._answer = answer
-        self._owned = answer is not None
+        self._position = 0
+        self._answer: Answer | None = answer
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes; fewer only at the end."""
@@ -213,10 +206,9 @@ class HttpStream:
             self._answer = None
 
     def close(self) -> None:
-        """End the request, and drop the connections if nobody else has them."""
+        """End the request, and drop the connections."""
         self.drop()
-        if self._owned:
-            self._client.close()
+        self._client.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
@@ -256,7 +248,7 @@ def list_folder(url: str) -> list[str] | None:
             answer.close()
             return None
         page = bytearray(_LONGEST_PAGE)
-        stream = HttpStream(client, answer.identity, 0, answer)
+        stream = HttpStream(client, answer)
         text = page[: stream.readinto(page)].decode("utf-8", "replace")
         stream.close()
     except FetchError:

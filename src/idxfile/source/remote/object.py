@@ -1,7 +1,7 @@
-"""What is asked of a store: an object as ranges of bytes, and as one stream.
+"""What is asked of a store: an object as ranges of bytes.
 
 `RemoteObject` is the whole of it, so that a store is a module with few lines. `RemoteFile` makes
-a source of one: reads become few requests, side by side.
+a source of one: reads become few requests, side by side, or some ahead of whoever reads it all.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from ...problems import Problem
+from ..ahead import Ahead
 from ..stream import Spool
 from .ranges import Part, plan
 
@@ -42,7 +43,7 @@ class RemoteIdentity(NamedTuple):
 
 
 class RemoteStream(Protocol):
-    """Bytes of an object in order, by one request as long as that holds."""
+    """All bytes of an object in order, of a store that gives no ranges."""
 
     identity: RemoteIdentity
     name: str
@@ -83,9 +84,6 @@ class RemoteObject(Protocol):
     def verify(self) -> None:
         """Make sure that what was read is of this very object, where requests did not."""
 
-    def stream(self, start: int) -> RemoteStream:
-        """The bytes from `start` to the end."""
-
     def close(self) -> None:
         """Drop the connections."""
 
@@ -103,7 +101,7 @@ class RemoteFile:
         self.problems: list[Problem] = []
         self._remote: RemoteObject | None = remote
         self._head = head
-        self._streams: weakref.WeakSet[Streamed] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
     def read_at(self, start: int, stop: int) -> bytes:
         """The bytes from `start` to `stop`; fewer only at the end of the object."""
@@ -168,17 +166,27 @@ class RemoteFile:
         spool.closes(self.close)
         return spool
 
-    def in_order(self) -> Streamed:
+    def in_order(self) -> Ahead:
         """All bytes from the first on, for one reader that takes them in order."""
-        streamed = Streamed(self._open(), self._head)
-        self._streams.add(streamed)
-        return streamed
+        return self.ahead(0, self.size)
+
+    def ahead(self, start: int, stop: int) -> Ahead:
+        """The bytes from `start` to `stop`, for one reader that takes them in order."""
+        remote = self._open()
+
+        def fill(at: int, view: memoryview) -> None:
+            remote.fill(at, view)
+            remote.verify()
+
+        reader = Ahead(self.name, fill, start, stop, self._head[start:stop])
+        self._readers.add(reader)
+        return reader
 
     def close(self) -> None:
         """Drop the connections."""
         if self._remote is not None:
-            for streamed in self._streams:
-                streamed.close()
+            for reader in self._readers:
+                reader.close()
             self._remote.close()
             self._remote = None
 
@@ -186,46 +194,3 @@ class RemoteFile:
         if self._remote is None:
             raise ValueError(f"{self.name} is closed")
         return self._remote
-
-
-class Streamed:
-    """An object in order: what is there already, then one request for all the rest."""
-
-    def __init__(self, remote: RemoteObject, head: bytes) -> None:
-        self._remote = remote
-        self._head = memoryview(head)
-        self._stream: RemoteStream | None = None
-        self._position = len(head)
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with the next bytes; fewer only at the end."""
-        view = memoryview(buffer).cast("B")
-        count = min(len(self._head), len(view))
-        view[:count] = self._head[:count]
-        self._head = self._head[count:]
-        return count if count == len(view) else count + self._further(view[count:])
-
-    def read(self, limit: int) -> bytes:
-        """The next bytes, at least one and at most `limit`; b"" at the end."""
-        if self._head:  # enough for a first kilobyte of content, as a rule
-            piece = bytes(self._head[:limit])
-            self._head = self._head[limit:]
-            return piece
-        buffer = bytearray(limit)
-        return bytes(memoryview(buffer)[: self._further(memoryview(buffer))])
-
-    def close(self) -> None:
-        """End the request, if there is one."""
-        if self._stream is not None:
-            self._stream.close()
-
-    def _further(self, view: memoryview) -> int:
-        if self._position >= self._remote.size:
-            return 0
-        if self._stream is None:
-            self._stream = self._remote.stream(self._position)
-        count = self._stream.readinto(view)
-        self._position += count
-        if self._position >= self._remote.size:
-            self._stream.close()
-        return count

@@ -24,7 +24,6 @@ from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
 
 __all__ = [
     "ObstoreObject",
-    "ObstoreStream",
     "list_folder",
     "open_object",
     "open_upload",
@@ -32,8 +31,6 @@ __all__ = [
 ]
 
 WRITES = True
-
-_STREAM_NBYTES = 1 << 20
 
 
 def open_object(url: str) -> tuple[ObstoreObject, bytes]:
@@ -151,67 +148,8 @@ class ObstoreObject:
     def verify(self) -> None:
         """Every answer was held against its version."""
 
-    def stream(self, start: int) -> ObstoreStream:
-        """The bytes from `start` to the end, by one request as long as it holds."""
-        return ObstoreStream(self, start)
-
     def close(self) -> None:
         """Connections belong to the store."""
-
-
-class ObstoreStream:
-    """An object in order; a request that breaks is taken up where it broke."""
-
-    def __init__(self, remote: ObstoreObject, position: int) -> None:
-        self.name = remote.name
-        self.identity = remote.identity
-        self._remote = remote
-        self._position = position
-        self._pieces: Iterator[Any] | None = None
-        self._piece = memoryview(b"")
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with the next bytes; fewer only at the end."""
-        view = memoryview(buffer).cast("B")
-        done = 0
-        while done < len(view) and self._position < self._remote.size:
-            if not self._piece:
-                self._piece = self._next()
-            count = min(len(self._piece), len(view) - done)
-            view[done : done + count] = self._piece[:count]
-            self._piece = self._piece[count:]
-            self._position += count
-            done += count
-        return done
-
-    def _next(self) -> memoryview:
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                with translated(self.name):
-                    if self._pieces is None:
-                        answer = self._remote.ask({"offset": self._position})
-                        self._pieces = iter(answer.stream(min_chunk_size=_STREAM_NBYTES))
-                    piece = memoryview(next(self._pieces, b""))
-                if piece:
-                    return piece
-                fault: FetchError = FetchError(
-                    f"cut after {self._position:,} of {self._remote.size:,} bytes",
-                    file=self.name,
-                    hint="the connection is failing: try again",
-                )
-            except (DeniedError, MissingObjectError):
-                raise
-            except FetchError as error:
-                fault = error
-            self._pieces = None
-            if not pause(attempt):
-                raise fault
-
-    def close(self) -> None:
-        """End the request."""
-        self._pieces = None
 
 
 def remove_object(url: str) -> None:
