@@ -126,7 +126,7 @@ def compressed() -> None:
                 )
         out = np.empty((len(images) * repeats, *images.shape[1:]), np.uint8)
         for workers in (1, os.cpu_count() or 1):
-            blocked.WORKERS = workers
+            threads.WORKERS = workers
             tell(
                 f"blocked: read, {workers} at work",
                 median(lambda: idxfile.read(place["blocked"], out=out), 3),

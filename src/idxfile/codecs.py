@@ -15,10 +15,12 @@ One file of over 400 lines: a codec is a row, and what a row needs stands beside
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from .errors import MissingExtraError
@@ -291,19 +293,74 @@ def _zstd_encoder() -> Encoder:
     return zstd.ZstdCompressor(options=options)  # type: ignore[no-any-return]
 
 
-def _zstd_decoder() -> Decoder:
-    return _zstd().ZstdDecompressor()  # type: ignore[no-any-return]
+class ZstdDecoder:
+    """One zstd frame; or one to be skipped, which a decoder would take much longer to do."""
+
+    def __init__(self) -> None:
+        self.eof = False
+        self.unused_data = b""
+        self.checksum: int | None = None
+        """What a table has as the checksum of the content, for a frame that has none itself."""
+        self._decoder: Decoder | None = None
+        self._start = b""
+        self._skip = 0
+        self._hash: Any = None
+
+    @property
+    def needs_input(self) -> bool:
+        return not self.eof and (self._decoder is None or self._decoder.needs_input)
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        if self._decoder is None:
+            if not self._skip:
+                data = self._start + data
+                if len(data) < 8:
+                    self._start = data
+                    return b""
+                if data.startswith(_ZSTD_SKIPPABLE):
+                    self._skip = 8 + int.from_bytes(data[4:8], "little")
+            if self._skip:
+                self.unused_data = data[self._skip :]
+                self._skip -= min(self._skip, len(data))
+                self.eof = not self._skip
+                return b""
+            self._decoder = _zstd().ZstdDecompressor()
+            if self.checksum is not None and not data[4] & 4 and _xxhash() is not None:
+                self._hash = _xxhash().xxh64()
+        content = self._decoder.decompress(data, max_length)
+        if self._hash is not None:
+            self._hash.update(content)
+            computed = self._hash.intdigest() & 0xFFFFFFFF
+            if self._decoder.eof and computed != self.checksum:
+                unread = len(self._decoder.unused_data)
+                raise ChecksumMismatch(f"XXH64 {self.checksum:08x}", f"{computed:08x}", unread)
+        self.eof, self.unused_data = self._decoder.eof, self._decoder.unused_data
+        return content
 
 
-def decompressed_zstd(data: Any, nbytes: int) -> bytes | None:
-    """The content of a whole frame, if it is just so long; None where it is not, or damaged."""
-    decoder = _zstd_decoder()
+@functools.cache
+def _xxhash() -> Any:
+    """The package, for checksums that the tables of seekable zstd files hold; None without it."""
     try:
-        content = decoder.decompress(data, nbytes + 1)
+        return import_module("xxhash")
+    except ImportError:
+        return None
+
+
+def xxh64(content: Any) -> int | None:
+    """The lower half of the XXH64 of some content; None where nothing computes it."""
+    return None if _xxhash() is None else _xxhash().xxh64_intdigest(content) & 0xFFFFFFFF
+
+
+def decompressed_zstd(data: Any, most: int) -> bytes | None:
+    """The content of a whole frame; None where it is damaged, or longer than that."""
+    decoder = _zstd().ZstdDecompressor()
+    try:
+        content: bytes = decoder.decompress(data, most + 1)
     except _decoding_errors():
         return None
-    right = decoder.eof and not decoder.unused_data and len(content) == nbytes
-    return content if right else None
+    whole = decoder.eof and not decoder.unused_data and len(content) <= most
+    return content if whole else None
 
 
 _ZSTD_SKIPPABLE = tuple(bytes((n, 0x2A, 0x4D, 0x18)) for n in range(0x50, 0x60))
@@ -316,7 +373,7 @@ CODECS: tuple[Codec, ...] = (
         "zst",
         (".zst", ".zstd"),
         (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPABLE),
-        _zstd_decoder,
+        ZstdDecoder,
         _zstd_encoder,
     ),
 )

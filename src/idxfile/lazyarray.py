@@ -24,8 +24,8 @@ from .opening import Recipe, judge_spooled, no_array_error
 from .problems import Handling
 from .selection import Items, in_bounds, select
 from .source import LocalFile, Memory, Source, Spool
+from .source.content import UnfitError
 from .source.local import memory_nbytes
-from .source.seeking import UnfitError
 
 __all__ = ["DEFAULT_BLOCK_NBYTES", "IdxArray", "Mode", "checked_out"]
 

@@ -14,11 +14,12 @@ import stat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..codecs import Inflater, codec_of_content
+from ..codecs import Codec, Inflater, codec_of_content
 from ..errors import FormatError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
-from .blocked import BlockedInflater, member_nbytes
+from .blocked import HEADER_NBYTES, BlockedInflater, member_nbytes
+from .frames import FramesInflater, frame_table
 from .local import LocalFile
 from .memory import Memory
 from .places import is_archive, is_url, local_path, may_be_several
@@ -103,12 +104,21 @@ def open_source(
                     file=source.name,
                     hint="this is no data file that anybody meant to publish",
                 )
-            kind = BlockedInflater if member_nbytes(source.read_at(0, 18)) else Inflater
-            source = Spool.of_inflater(kind(codec, InOrder(source).read), source, spool_nbytes)
+            source = Spool.of_inflater(_inflater(codec, source), source, spool_nbytes)
     except BaseException:
         source.close()
         raise
     return source
+
+
+def _inflater(codec: Codec, source: Source) -> Inflater:
+    """What inflates a source in order: side by side, where it is made so."""
+    if codec.name == "zst":
+        near = isinstance(source, (LocalFile, Memory, FileObject))
+        table = frame_table(source) if near else None
+        return FramesInflater(codec, InOrder(source).read, table)
+    kind = BlockedInflater if member_nbytes(source.read_at(0, HEADER_NBYTES)) else Inflater
+    return kind(codec, InOrder(source).read)
 
 
 def _open_outermost(

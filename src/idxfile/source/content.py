@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["ContentByRanges"]
+__all__ = ["Block", "ContentByRanges", "UnfitError"]
+
+
+class Block(NamedTuple):
+    """Where a block lies in the compressed file, and in the content."""
+
+    packed_start: int
+    packed_stop: int
+    start: int
+    stop: int
+
+
+class UnfitError(Exception):
+    """The blocks of a file are not what they should be."""
 
 
 class ContentByRanges:

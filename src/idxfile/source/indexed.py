@@ -21,10 +21,9 @@ from typing import Any
 
 from ..codecs import Inflater, codec_named, crc32
 from ..problems import Problem
-from .content import ContentByRanges
+from .content import ContentByRanges, UnfitError
 from .local import LocalFile
 from .places import home
-from .seeking import UnfitError
 
 __all__ = ["IndexedContent", "indexed"]
 

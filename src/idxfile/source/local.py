@@ -57,9 +57,13 @@ def reserve(nbytes: int) -> mmap.mmap:
         MemoryError: when the address space does not hold so much.
     """
     try:
-        return mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+        memory = mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
     except (OSError, OverflowError, ValueError) as error:
         raise MemoryError(f"{nbytes:,} bytes do not fit into this machine's memory") from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):  # a page at a time would take a third of the whole
+        with contextlib.suppress(OSError):  # a kernel that has none
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
 
 def read_exactly(fd: int, buffer: Any, start: int) -> int:

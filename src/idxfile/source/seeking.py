@@ -10,22 +10,22 @@ tells what is wrong.
 from __future__ import annotations
 
 import os
-import struct
 import sys
 import threading
 from array import array
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
-from ..codecs import decompressed_zstd
 from ..errors import IdxError
 from ..problems import Problem
-from .blocked import HEADER_NBYTES, WORKERS, inflate_member, member_nbytes
-from .content import ContentByRanges
+from .blocked import HEADER_NBYTES, inflate_member, member_nbytes
+from .content import Block, ContentByRanges, UnfitError
+from .frames import COUNTED_NBYTES, frame_table
 from .places import is_url
+from .threads import threads
 
 __all__ = ["BlockedContent", "Blocks", "blocks_of"]
 
@@ -33,23 +33,9 @@ _BATCH_NBYTES = 1 << 22
 """So much of the compressed file is held at once."""
 
 _PADDING_NBYTES = 1 << 16
-COUNTED_NBYTES = 1 << 30
 
 _KEPT_NBYTES = 1 << 22
 """So much content of blocks is kept for the next range."""
-
-
-class Block(NamedTuple):
-    """Where a block lies in the compressed file, and in the content."""
-
-    packed_start: int
-    packed_stop: int
-    start: int
-    stop: int
-
-
-class UnfitError(Exception):
-    """The blocks of a file are not what they should be."""
 
 
 class Blocks(Protocol):
@@ -62,7 +48,7 @@ class Blocks(Protocol):
             UnfitError: when the file has no such block.
         """
 
-    def inflate(self, data: memoryview, nbytes: int) -> bytes | None:
+    def inflate(self, block: Block, data: memoryview) -> bytes | None:
         """The content of a block, if it is just so long and right."""
 
     def judge_end(self) -> None:
@@ -85,7 +71,10 @@ def blocks_of(outer: Any, codec: str, nbytes: int) -> Blocks | None:
         return None
     try:
         if codec == "zst":
-            return _zstd_frames(outer, nbytes)
+            frames = frame_table(outer)
+            if frames is not None:
+                frames.judge(outer, nbytes)
+            return frames
         if codec == "gz" and member_nbytes(outer.read_at(0, HEADER_NBYTES)):
             table = _table_beside(outer.name)
             if table is not None:
@@ -159,12 +148,13 @@ class GzipMembers:
             place = bisect_right(self._content, position) - 1
             return Block(*self._packed[place : place + 2], *self._content[place : place + 2])
 
-    def inflate(self, data: memoryview, nbytes: int) -> bytes | None:
+    def inflate(self, block: Block, data: memoryview) -> bytes | None:
         """The content of a member, if it is just so long and its checksum holds."""
         if member_nbytes(data) != len(data):
             return None
         content = inflate_member(data)
-        return content if content is not None and len(content) == nbytes else None
+        right = content is not None and len(content) == block.stop - block.start
+        return content if right else None
 
     def judge_end(self) -> None:
         """Count all members."""
@@ -223,53 +213,8 @@ def _table_beside(name: str) -> bytes | None:
         return None
 
 
-# Source: "Zstandard Seekable Format", zstd/contrib/seekable_format
-
-_SEEK_TABLE_MAGIC = 0x184D2A5E
-_SEEK_FOOTER = struct.Struct("<IBI")
-_SEEK_FOOTER_MAGIC = 0x8F92EAB1
-
-
-class ZstdFrames:
-    """The frames of a seekable zstd file, from the table at its end."""
-
-    def __init__(self, packed: list[int], content: list[int]) -> None:
-        self._packed = array("Q", accumulate(packed, initial=0))
-        self._content = array("Q", accumulate(content, initial=0))
-
-    def find(self, position: int) -> Block:
-        """The frame that holds a byte of the content."""
-        if position >= self._content[-1]:
-            raise UnfitError
-        place = bisect_right(self._content, position) - 1
-        return Block(*self._packed[place : place + 2], *self._content[place : place + 2])
-
-    def inflate(self, data: memoryview, nbytes: int) -> bytes | None:
-        """The content of a frame, if it is just so long and right."""
-        return decompressed_zstd(data, nbytes)
-
-    def judge_end(self) -> None:
-        """The table was held against the length when it was read."""
-
-
-def _zstd_frames(outer: Any, nbytes: int) -> ZstdFrames | None:
-    size = outer.size
-    footer = outer.read_at(max(0, size - _SEEK_FOOTER.size), size)
-    if len(footer) != _SEEK_FOOTER.size:
-        return None
-    count, flags, magic = _SEEK_FOOTER.unpack(footer)
-    width = 12 if flags & 0x80 else 8
-    start = size - _SEEK_FOOTER.size - count * width - 8
-    if magic != _SEEK_FOOTER_MAGIC or flags & 0x7C or start < 0:
-        return None
-    table = outer.read_at(start, size - _SEEK_FOOTER.size)
-    if struct.unpack_from("<II", table) != (_SEEK_TABLE_MAGIC, size - start - 8):
-        return None
-    entries = [struct.unpack_from("<II", table, 8 + n * width) for n in range(count)]
-    packed, content = [entry[0] for entry in entries], [entry[1] for entry in entries]
-    if sum(packed) != start or sum(content) != nbytes:
-        raise UnfitError
-    return ZstdFrames(packed, content)
+_Place = tuple[memoryview, int, int]
+"""Where something of a block goes, and from where to where it stands in the block."""
 
 
 class BlockedContent(ContentByRanges):
@@ -301,16 +246,19 @@ class BlockedContent(ContentByRanges):
         pending = iter([(start, view) for start, view in parts if len(view)])
         part = next(pending, None)
         for blocks in _batches(self._needed(parts)):
-            for block, content in zip(blocks, self._contents(blocks), strict=True):
+            places: list[list[_Place]] = []
+            for block in blocks:
+                places.append([])
                 while part is not None:
                     start, view = part
                     low, high = max(start, block.start), min(start + len(view), block.stop)
                     if low < high:
-                        piece = memoryview(content)[low - block.start : high - block.start]
-                        view[low - start : high - start] = piece
+                        piece = view[low - start : high - start]
+                        places[-1].append((piece, low - block.start, high - block.start))
                     if start + len(view) > block.stop:
                         break
                     part = next(pending, None)
+            self._fill(blocks, places)
 
     def close(self) -> None:
         """Let go of what is kept; the file below belongs to another."""
@@ -326,25 +274,33 @@ class BlockedContent(ContentByRanges):
                 yield block
                 at = stop = block.stop
 
-    def _contents(self, blocks: list[Block]) -> list[bytes]:
+    def _fill(self, blocks: list[Block], places: list[list[_Place]]) -> None:
+        """Put what is wanted of some blocks to its places: side by side, if there are several."""
         with self._lock:
-            found = {b.start: self._kept[b.start] for b in blocks if b.start in self._kept}
-        missing = [block for block in blocks if block.start not in found]
-        packed = self._packed(missing)
-        if len(missing) > 2 and WORKERS > 1:
-            with ThreadPoolExecutor(WORKERS) as pool:
-                fresh = list(pool.map(self._content, missing, packed))
-        else:
-            fresh = list(map(self._content, missing, packed))
-        found |= {block.start: content for block, content in zip(missing, fresh, strict=True)}
+            kept = [self._kept.get(block.start) for block in blocks]
+        missing = [block for block, content in zip(blocks, kept, strict=True) if content is None]
+        packed = iter(self._packed(missing))
+        work = [
+            (block, content or next(packed), content is None, where)
+            for block, content, where in zip(blocks, kept, places, strict=True)
+        ]
+        pool = threads() if len(missing) > 2 else None
+        done = (map if pool is None else pool.map)(self._put, *zip(*work, strict=True))
+        last = deque(done, maxlen=1)
         with self._lock:
-            self.inflated_nbytes += sum(map(len, fresh))
-            if fresh:
-                self._keep(missing[-1], fresh[-1])
-        return [found[block.start] for block in blocks]
+            self.inflated_nbytes += sum(block.stop - block.start for block in missing)
+            if missing and missing[-1] is blocks[-1]:
+                self._keep(blocks[-1], last[0])
+
+    def _put(self, block: Block, data: Any, packed: bool, places: list[_Place]) -> bytes:
+        """Put the content of a block, which is still to be inflated or not, to its places."""
+        content = self._content(block, data) if packed else data
+        for view, low, high in places:
+            view[:] = memoryview(content)[low:high]
+        return content
 
     def _content(self, block: Block, data: memoryview) -> bytes:
-        content = self._blocks.inflate(data, block.stop - block.start)
+        content = self._blocks.inflate(block, data)
         if content is None:
             raise UnfitError
         return content
