@@ -29,7 +29,7 @@ from bucket_server import BucketServer  # noqa: E402
 from obstore.store import from_url  # noqa: E402
 
 import idxfile  # noqa: E402
-from idxfile.source import blocked  # noqa: E402
+from idxfile.source import threads  # noqa: E402
 
 SHAPE = (60_000, 28, 28)
 ITEM, HEADER = 784, 16
