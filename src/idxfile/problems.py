@@ -200,7 +200,10 @@ PROBLEMS: dict[str, ProblemKind] = {
             "A shard is not what its manifest says, or what it was when the set was opened.",
         ),
         ProblemKind(
-            "manifest-damaged", "error", FormatError, "The manifest of a set cannot be read as one."
+            "manifest-damaged",
+            "error",
+            FormatError,
+            "The manifest of a set cannot be read as one, or is of other files.",
         ),
     )
 }

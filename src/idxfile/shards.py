@@ -129,20 +129,9 @@ class ShardSet:
         """What is wrong with the set as such: numbers that are missing, there twice, or beyond."""
         found = []
         there = {number for number, _ in self.members}
-        count = self.total - sum(number < self.total for number in there)
-        if count:
-            missing = itertools.islice((n for n in range(self.total) if n not in there), 3)
-            names = ", ".join(printable(self._name_of(number)) for number in missing)
-            more = f" and {count - 3:,} more" if count > 3 else ""
-            found.append(
-                Problem(
-                    "shard-missing",
-                    f"{names}{more}: missing of {self.total:,} shards",
-                    found=self.total - count,
-                    expected=self.total,
-                    hint="fetch or make what is missing; a list of files opens as it is",
-                )
-            )
+        missing = [self._name_of(n) for n in range(self.total) if n not in there]
+        if missing:
+            found.append(missing_shards(missing, self.total))
         for number, members in itertools.groupby(self.members, itemgetter(0)):
             same = [printable(name) for _, name in members]
             if len(same) > 1:
@@ -170,6 +159,19 @@ class ShardSet:
     def _name_of(self, number: int) -> str:
         suffix = _suffix_of(self.members[0][1])
         return ShardName(self.stem, None, self.total, suffix).numbered(number)
+
+
+def missing_shards(names: Sequence[str], total: int) -> Problem:
+    """The finding of shards that are not there, of so many."""
+    count = len(names)
+    more = f" and {count - 3:,} more" if count > 3 else ""
+    return Problem(
+        "shard-missing",
+        f"{', '.join(map(printable, names[:3]))}{more}: missing of {total:,} shards",
+        found=total - count,
+        expected=total,
+        hint="fetch or make what is missing; a list of files opens as it is",
+    )
 
 
 def _suffix_of(name: str) -> str:

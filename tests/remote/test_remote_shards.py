@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,9 @@ from buckets import bucket_fixture, shared_fixture  # noqa: F401
 
 import idxfile
 from conftest import idx_bytes
-from idxfile import FetchError
+from idxfile import FetchError, FormatError
 from idxfile.cli import main
-from idxfile.shards import named_shards
+from idxfile.shards import Manifest, ShardFacts, named_shards
 
 ITEMS = np.random.default_rng(3).integers(-(2**15), 2**15, (20, 3), np.int16)
 NAMES = [named_shards("x.idx", 4).numbered(number) for number in range(4)]
@@ -153,3 +156,248 @@ def test_the_command_concat(
         assert error.startswith("error: s3://shelf/: There are 4 shards of the same name")
     assert main(["check", at("x-*-of-00004.idx")]) == 0
     assert main(["check", at("x-?????-of-00004.idx")]) == 0
+
+
+# Opened
+
+
+def put(bucket: BucketServer, objects: dict[str, bytes]) -> None:
+    for name, data in objects.items():
+        bucket.client.put_object(Bucket="shelf", Key=name, Body=data)
+    bucket.requests.clear()
+
+
+def shards_of(array: Any, name: str, count: int, codec: str | None = None) -> dict[str, bytes]:
+    """A set as objects, with its manifest."""
+    parts = np.array_split(array, count)
+    names = named_shards(name, count)
+    objects = {names.numbered(n): idxfile.encode(part, codec=codec) for n, part in enumerate(parts)}
+    facts = [
+        ShardFacts(key, len(part), len(data), hashlib.sha256(data).hexdigest())
+        for (key, data), part in zip(objects.items(), parts, strict=True)
+    ]
+    manifest = Manifest(array.dtype.name, array.shape[1:], tuple(facts))
+    return {**objects, names.manifest_name: manifest.encode()}
+
+
+def in_folder(folder: str, objects: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{folder}{name}": data for name, data in objects.items()}
+
+
+PLACES = {
+    "pattern": at("d/x-?????-of-00004.idx"),
+    "star": at("d/x-*-of-00004.idx"),
+    "any": at("d/x-*"),
+    "list": [at(f"d/{name}") for name in NAMES],
+    "folder": at("d/"),
+    "manifest": at("d/x.manifest.json"),
+}
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+@pytest.mark.parametrize("way", PLACES)
+def test_a_set_is_opened_as_one(bucket: BucketServer, way: str, with_manifest: bool) -> None:
+    objects = shards_of(ITEMS, "x.idx", 4)
+    if not with_manifest:
+        del objects["x.manifest.json"]
+        if way == "manifest":
+            with pytest.raises(FileNotFoundError):
+                idxfile.open(PLACES[way])
+            return
+    put(bucket, in_folder("d/", objects))
+    with idxfile.open(PLACES[way]) as x:
+        headers = [path for path, wanted in bucket.asked() if path.endswith(".idx")]
+        looked_at = 0 if with_manifest and way != "list" else 4
+        assert len(headers) == looked_at, "a manifest tells all of it"
+        assert [count for _, count in x.shards] == [5, 5, 5, 5]
+        for key in (7, -1, slice(3, 17, 4), [19, 0, 3], ..., slice(None, None, -1)):
+            assert np.array_equal(x[key], ITEMS[key])
+        travelling = pickle.dumps(x)
+        assert np.array_equal(x.take([9, 9, 0]), ITEMS[[9, 9, 0]])
+    assert b"secret-word" not in travelling
+    with pickle.loads(travelling) as again:
+        assert np.array_equal(again[...], ITEMS)
+    report = idxfile.check(PLACES[way])
+    assert report.ok, report.problems
+    assert report.header is not None
+    assert report.header.shape == (20, 3)
+    assert idxfile.info(PLACES[way]).header.shape == (20, 3)
+    assert idxfile.stats(PLACES[way]).count == 60
+
+
+def test_scattered_items_cost_few_requests_of_each_shard_that_is_touched(
+    bucket: BucketServer,
+) -> None:
+    many = np.random.default_rng(4).integers(0, 256, (16_000, 100), np.uint8)
+    put(bucket, shards_of(many, "many.idx", 16))
+    with idxfile.open(at("many-*-of-00016.idx")) as x:
+        wanted = np.concatenate([np.arange(s * 1000, s * 1000 + 900, 90) for s in (2, 5, 11)])
+        bucket.requests.clear()
+        assert np.array_equal(x[wanted], many[wanted])
+        touched = {path for path, _ in bucket.asked()}
+        assert touched == {f"/shelf/many-{n:05d}-of-00016.idx" for n in (2, 5, 11)}
+        assert len(bucket.asked()) <= 3 * 2, "its header, and all items at once"
+        bucket.requests.clear()
+        assert np.array_equal(x[wanted + 1], many[wanted + 1])
+        assert len(bucket.asked()) <= 3
+
+
+def test_shards_are_asked_side_by_side(bucket: BucketServer) -> None:
+    """As many requests wait at once as threads ask: a barrier lets them go together."""
+    put(bucket, shards_of(ITEMS, "x.idx", 4))
+    with idxfile.open(at("x.manifest.json")) as x:
+        together = threading.Barrier(4, timeout=20)
+
+        def wait(method: str, path: str) -> int | None:
+            if method == "GET" and path.endswith(".idx"):
+                together.wait()
+            return None
+
+        bucket.before = wait
+        assert np.array_equal(x[[0, 5, 10, 15]], ITEMS[[0, 5, 10, 15]])
+
+
+@pytest.mark.parametrize("codec", ["gz", "zst"])
+def test_compressed_shards(bucket: BucketServer, codec: str) -> None:
+    put(bucket, shards_of(ITEMS, f"x.idx.{codec}", 4, codec))
+    for place in (at("x.manifest.json"), at(f"x-*-of-00004.idx.{codec}"), at("")):
+        with idxfile.open(place) as x:
+            assert x.codecs == (codec,)
+            assert np.array_equal(x[[19, 2]], ITEMS[[19, 2]])
+            assert np.array_equal(x[...], ITEMS)
+        assert idxfile.check(place).ok
+
+
+# What is wrong
+
+
+def test_a_shard_that_is_missing_is_named(bucket: BucketServer) -> None:
+    objects = shards_of(ITEMS, "x.idx", 4)
+    del objects[NAMES[2]]
+    put(bucket, objects)
+    for place in (at(""), at("x-*")):
+        with pytest.raises(FormatError, match=r"x-00002-of-00004\.idx: missing of 4 shards"):
+            idxfile.open(place)
+        assert [p.code for p in idxfile.check(place).problems] == ["shard-missing"]
+    for place in (at("x-*-of-00004.idx"), at("x.manifest.json")):
+        with (
+            pytest.raises(FileNotFoundError, match=r"x-00002-of-00004\.idx"),
+            idxfile.open(place) as x,
+        ):
+            x[...]
+        assert [p.code for p in idxfile.check(place).problems] == ["shard-missing"]
+
+
+def test_shards_that_do_not_fit_are_named(bucket: BucketServer) -> None:
+    objects = shards_of(ITEMS, "x.idx", 4)
+    manifest = objects.pop("x.manifest.json")
+    put(bucket, {**objects, f"{NAMES[1]}.gz": b"the same number"})
+    with pytest.raises(FormatError, match=r"00001-of-00004\.idx and x-00001-.*gz are the same"):
+        idxfile.open(at(""))
+    bucket.client.delete_object(Bucket="shelf", Key=f"{NAMES[1]}.gz")
+    for wrong in (ITEMS[:5].astype("int32"), ITEMS[:5, :2]):
+        put(bucket, {NAMES[3]: idx_bytes(wrong)})
+        with pytest.raises(FormatError, match=r"x-00003-of-00004\.idx: items of .* as in s3://"):
+            idxfile.open(at("x-*-of-00004.idx"))
+        assert [p.code for p in idxfile.check(at("")).problems] == ["shard-differs"]
+    put(bucket, {"x.manifest.json": manifest})
+    with (
+        idxfile.open(at("x-*-of-00004.idx")) as x,
+        pytest.raises(FormatError, match=r"x-00003-of-00004\.idx: found .*, expected"),
+    ):
+        x[17]
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_a_shard_that_is_replaced_is_noticed(bucket: BucketServer, with_manifest: bool) -> None:
+    wide = np.random.default_rng(6).integers(0, 256, (20, 5000), np.uint8)
+    objects = shards_of(wide, "x.idx", 4)
+    if not with_manifest:
+        del objects["x.manifest.json"]
+    put(bucket, objects)
+    with idxfile.open(at("x-*-of-00004.idx")) as x:
+        assert np.array_equal(x[6], wide[6])
+        put(bucket, {NAMES[1]: idx_bytes(wide[10:15])})
+        with pytest.raises(FormatError, match=r"x-00001-of-00004\.idx.*changed"):
+            x[7]
+        if with_manifest:  # nothing is known of a shard before it is touched but its size
+            return
+        put(bucket, {NAMES[2]: idx_bytes(wide[5:10])})
+        with pytest.raises(FormatError, match=r"x-00002-of-00004\.idx: found another version"):
+            x[11]
+
+
+def test_a_cut_shard_is_noticed(bucket: BucketServer) -> None:
+    objects = shards_of(ITEMS, "x.idx", 4)
+    put(bucket, {**objects, NAMES[1]: objects[NAMES[1]][:-1]})
+    with idxfile.open(at("x.manifest.json")) as x:
+        assert np.array_equal(x[0], ITEMS[0])
+        with pytest.raises(
+            FormatError, match=r"x-00001-of-00004\.idx: found 41 bytes, expected 42"
+        ):
+            x[6]
+    codes = [p.code for p in idxfile.check(at("")).problems]
+    assert codes == ["truncated", "shard-changed"]
+    bucket.client.delete_object(Bucket="shelf", Key="x.manifest.json")
+    with pytest.raises(idxfile.TruncatedError, match=r"x-00001-of-00004\.idx: .* 1 missing"):
+        idxfile.open(at(""))
+
+
+# Pairs
+
+
+IMAGES = np.random.default_rng(5).integers(0, 256, (20, 4, 4), np.uint8)
+LABELS = np.arange(20, dtype=np.uint8) % 7
+
+
+@pytest.mark.parametrize("labels", ["one", "shards", "packed"])
+def test_labels_are_found_beside_shards(bucket: BucketServer, labels: str) -> None:
+    objects = shards_of(IMAGES, "train-images-idx3-ubyte", 4)
+    if labels == "shards":
+        objects |= shards_of(LABELS, "train-labels-idx1-ubyte", 3)
+    elif labels == "one":
+        objects["train-labels-idx1-ubyte"] = idx_bytes(LABELS)
+    else:
+        objects["train-labels-idx1-ubyte.gz"] = idxfile.encode(LABELS, codec="gz")
+    put(bucket, in_folder("d/", objects))
+    places = [
+        at("d/train-images-idx3-ubyte-*-of-00004"),
+        at("d/train-images-idx3-ubyte-?????-of-00004"),
+        at("d/"),
+        at("d"),
+    ]
+    for place in places:
+        with idxfile.open_dataset(place) as ds:
+            assert np.array_equal(ds.labels, LABELS)
+            assert np.array_equal(ds.images[...], IMAGES)
+            assert ds.split == "train"
+            with pickle.loads(pickle.dumps(ds)) as again:
+                assert np.array_equal(again.labels, LABELS)
+
+
+# The command line
+
+
+def test_the_commands(
+    bucket: BucketServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = shards_of(IMAGES, "train-images-idx3-ubyte", 4)
+    objects["train-labels-idx1-ubyte"] = idx_bytes(LABELS)
+    put(bucket, in_folder("d/", objects))
+    for pattern in ("*", "?????"):
+        place = at(f"d/train-images-idx3-ubyte-{pattern}-of-00004")
+        for command in ("info", "head", "stats", "check", "show"):
+            assert main([command, place]) == 0, (command, capsys.readouterr().err)
+            assert "20" in capsys.readouterr().out or command in ("check", "show", "head")
+        assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 0
+        assert np.array_equal(np.load(tmp_path / "all.npy"), IMAGES)
+    assert main(["check", at("d/")]) == 0
+    out = capsys.readouterr().out
+    assert "a pair" in out
+    bucket.client.delete_object(Bucket="shelf", Key="d/train-images-idx3-ubyte-00001-of-00004")
+    assert main(["check", at("d/train-images-idx3-ubyte-*-of-00004")]) == 1
+    assert "train-images-idx3-ubyte-00001-of-00004: missing of 4 shards" in capsys.readouterr().out
+    assert main(["check", at("d/")]) == 1
+    place = at("d/train-images-idx3-ubyte-*-of-00004")
+    assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 5
+    assert "00001-of-00004: there is no such object" in capsys.readouterr().err

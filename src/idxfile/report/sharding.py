@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import FormatError, printable
 from ..header import MAX_DIMENSION, Header
 from ..problems import Problem
-from ..shards import Manifest, ShardFacts
-from ..source.finding import Found, load_manifest
+from ..shards import ShardFacts, missing_shards
+from ..source.finding import Found, load_manifest, other_files
 from ..source.local import LocalFile
 from ..source.members import differing
 from ..source.places import is_url
@@ -34,13 +34,18 @@ def check_shards(
         progress: called with the bytes of the shards done and of all.
     """
     problems = list(found.problems)
-    manifest = _manifest(found, problems)
-    facts = manifest.shards if manifest else (None,) * len(found.places)
-    total = sum(shard.nbytes for shard in manifest.shards) if manifest else len(found.places)
+    said = _said(found, problems)
+    total = sum(shard.nbytes for shard in said.values()) or len(found.places)
     done = items = nbytes = data_nbytes = 0
     first: Report | None = None
-    for place, name, shard in zip(found.places, found.names, facts, strict=True):
+    missing = []
+    for place, name in zip(found.places, found.names, strict=True):
+        shard = said.get(name)
+        done += shard.nbytes if shard else 1
         report = _checked(place, check_one)
+        if report is None:
+            missing.append(name)
+            continue
         mine = [*report.problems]
         if report.header is not None:
             mine += _fits(report.header, first, name)
@@ -51,9 +56,10 @@ def check_shards(
         problems += [replace(p, message=f"{printable(name)}: {p.message}") for p in mine]
         nbytes += report.file_nbytes or 0
         data_nbytes += report.data_nbytes
-        done += shard.nbytes if shard else 1
         if progress:
             progress(done, total)
+    if missing:
+        problems.append(missing_shards(missing, len(found.places)))
     header = None
     if first is not None and first.header is not None and items <= MAX_DIMENSION:
         element, item_shape = first.header.element, first.header.item_shape
@@ -61,18 +67,28 @@ def check_shards(
     return Report(found.name, header, first.codecs if first else (), nbytes, data_nbytes, problems)
 
 
-def _manifest(found: Found, problems: list[Problem]) -> Manifest | None:
+def _said(found: Found, problems: list[Problem]) -> dict[str, ShardFacts]:
+    """What the manifest says of each shard, by name; what is wrong with it goes to `problems`."""
     try:
-        return load_manifest(found)
+        manifest = load_manifest(found)
     except FormatError as error:
         text = f"{printable(os.path.basename(error.file or ''))}: {error.args[0]}"
         problems.append(Problem("manifest-damaged", text, hint=error.hint))
-        return None
+        return {}
+    if manifest is None:
+        return {}
+    problem = other_files(found, manifest)
+    if problem is not None:
+        problems.append(problem)
+    return {shard.name: shard for shard in manifest.shards}
 
 
-def _checked(place: Any, check_one: Callable[[Any], Report]) -> Report:
+def _checked(place: Any, check_one: Callable[[Any], Report]) -> Report | None:
+    """The report over a file; None where there is none."""
     try:
         return check_one(place)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         return unopened(str(place), error)
 

@@ -45,6 +45,8 @@ class Found(NamedTuple):
     """What is wrong with the set as such."""
     manifest_place: str | None = None
     """Where its manifest lies, if it has one."""
+    manifest: Manifest | None = None
+    """The manifest, where that is what was opened."""
 
     @property
     def names(self) -> list[str]:
@@ -83,29 +85,44 @@ def load_manifest(found: Found) -> Manifest | None:
     """The manifest of a set, where there is one.
 
     Raises:
-        FormatError: when it is damaged, or names other files than there are.
+        FormatError: when it is damaged.
         OSError: when it cannot be read.
     """
-    if found.manifest_place is None:
-        return None
+    if found.manifest is not None or found.manifest_place is None:
+        return found.manifest
     try:
-        manifest = _read(found.manifest_place)
+        return _read(found.manifest_place)
     except FileNotFoundError:
         return None
-    named = [shard.name for shard in manifest.shards]
-    if named != found.names:
-        missing, more = sorted({*named} - {*found.names}), sorted({*found.names} - {*named})
-        facts = [f"lacks {name}" for name in more[:1]]
-        facts += [f"names {name}, which is not there" for name in missing[:1]]
-        raise FormatError(
-            f"the manifest {printable(' and '.join(facts)) or 'names them in another order'}",
-            file=found.manifest_place,
-            found=named,
-            expected=found.names,
-            hint="it is of another set of this name: remove it, or write the set again",
-            code="manifest-damaged",
-        )
-    return manifest
+
+
+def other_files(found: Found, manifest: Manifest) -> Problem | None:
+    """Whether a manifest is of other files than those that are there.
+
+    A shard that is missing is no fault of the manifest.
+    """
+    named, there = [shard.name for shard in manifest.shards], found.names
+    numbers = {_number_of(name) for name in there}
+    more = [name for name in there if name not in named]
+    gone = [name for name in named if name not in there and _number_of(name) in numbers]
+    kept = [name for name in named if name in there]
+    if not more and not gone and kept == there:
+        return None
+    facts = [f"lacks {name}" for name in more[:1]]
+    facts += [f"names {name}, which is not there" for name in gone[:1]]
+    return Problem(
+        "manifest-damaged",
+        f"{_base(found.manifest_place or '')}: it "
+        f"{printable(' and '.join(facts)) or 'names them in another order'}",
+        found=named,
+        expected=there,
+        hint="it is of other files of this name: remove it, or write the set again",
+    )
+
+
+def _number_of(name: str) -> int | None:
+    parts = shard_name(name)
+    return parts and parts.number
 
 
 def _base(place: str) -> str:
@@ -210,9 +227,11 @@ def _of_manifest(place: str) -> Found:
     manifest = _read(place)
     names = [shard.name for shard in manifest.shards]
     if is_url(place):
-        return Found(public(place), place, tuple(beside(place, n) for n in names), (), place)
+        places = tuple(beside(place, name) for name in names)
+        return Found(public(place), place, places, (), place, manifest)
     folder = place[: len(place) - len(os.path.basename(place))]
-    return Found(place, _absolute(place), tuple(folder + name for name in names), (), place)
+    places = tuple(folder + name for name in names)
+    return Found(place, _absolute(place), places, (), place, manifest)
 
 
 def _in_store(url: str) -> Found | None:

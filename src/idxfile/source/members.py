@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..codecs import codec_of_name
-from ..errors import FormatError, IdxError, UnsupportedError, printable
+from ..errors import FormatError, IdxError, IdxWarning, UnsupportedError, printable
 from ..header import MAX_DIMENSION, Header
 from ..problems import Problem
-from .finding import Found, load_manifest
+from .finding import Found, load_manifest, other_files
 from .local import FileIdentity
 from .places import is_url, public
 
@@ -36,17 +37,28 @@ class Facts(NamedTuple):
 
 
 def of_manifest(found: Found) -> list[Facts] | None:
-    """What the manifest says of each shard, where there is one and the sizes are as it says.
+    """What the manifest says of each shard, where there is one.
 
     Local files are asked for their sizes; a store is not: each shard is held against the manifest
-    when it is touched.
+    when it is touched. A manifest that cannot be read is passed over, with a warning: the shards
+    tell themselves what they hold. One that says otherwise than the files is an error, since
+    shards of two sets may stand side by side.
+
+    Raises:
+        FormatError: when the manifest is of other files.
+        OSError: as the system gives it.
     """
     try:
         manifest = load_manifest(found)
-    except FormatError:  # the shards themselves decide; `check` tells
+    except FormatError as error:
+        text = f"{printable(error.file or '')}: {error.args[0]}; the shards are read without it"
+        warnings.warn(text, IdxWarning, stacklevel=2)
         return None
     if manifest is None:
         return None
+    problem = other_files(found, manifest)
+    if problem is not None:
+        raise problem.error(found.name)
     facts = []
     for place, shard in zip(found.places, manifest.shards, strict=True):
         header = Header.of(manifest.dtype, (shard.items, *manifest.item_shape))
@@ -54,7 +66,7 @@ def of_manifest(found: Found) -> list[Facts] | None:
         if not is_url(place):
             identity = FileIdentity.of(os.stat(place))
             if identity.size != shard.nbytes:
-                return None
+                raise changed(place, f"{identity.size:,} bytes", f"{shard.nbytes:,}")
         codec = codec_of_name(shard.name) if shard.nbytes != header.file_nbytes else None
         facts.append(Facts(header, shard.nbytes, identity, (codec.name,) if codec else ()))
     return facts
@@ -103,7 +115,8 @@ def changed(name: str, found: str, expected: str) -> IdxError:
         f"found {found}, expected {expected}: the shard is not what it was said to be",
         found=found,
         expected=expected,
-        hint="it was changed after the set was opened, or its manifest is of another set",
+        hint="it was changed after the set was opened, or its manifest is of another set; without "
+        "the manifest, the files are taken as they are",
     )
     return problem.error(name)
 
