@@ -1,6 +1,7 @@
 """Statistics in one pass equal NumPy's over the whole array."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import idxfile
+from idxfile.source import threads
 from idxfile.summary import duplicate_items, stats
 
 TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
@@ -91,3 +93,21 @@ def test_the_figures_are_the_same_on_an_executor(tmp_path, monkeypatch, dtype):
             assert idxfile.stats(few, executor=threads).total == pytest.approx(
                 float(np.nansum(values[::2], dtype="f8"))
             )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+@pytest.mark.parametrize("kind", ["raw", "gz", "blocked"])
+def test_threads_change_no_digit(
+    dtype: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(5).integers(0, 256, (25_001, 999), np.uint8).astype(dtype)
+    path = tmp_path / "x.idx"
+    idxfile.write(path, values, codec=None if kind == "raw" else "gz", blocked=kind == "blocked")
+    found = []
+    for workers in (1, 3):
+        monkeypatch.setattr(threads, "WORKERS", workers)
+        found.append(idxfile.stats(path))
+    assert found[0] == found[1]
+    assert found[0].total == int(values.sum(dtype=np.int64))
+    if dtype == "uint8":
+        assert found[0].histogram == tuple(np.bincount(values.reshape(-1), minlength=256))
