@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -176,6 +177,26 @@ def test_a_ground_is_filled_from_anywhere_in_any_order(tmp_path):
     assert path.read_bytes() == idxfile.encode(values)
 
 
+def sleep_in(folder: str, number: int) -> int:
+    Path(folder, str(number)).touch()
+    while not Path(folder, "on").exists():
+        time.sleep(0.01)
+    return number
+
+
+def test_what_is_cancelled_is_never_begun_and_what_runs_is_awaited(tmp_path):
+    with Processes(1) as executor:
+        futures = [executor.submit(sleep_in, str(tmp_path), n) for n in range(9)]
+        while not (tmp_path / "0").exists():
+            time.sleep(0.01)
+        assert not futures[0].cancel()
+        assert all(future.cancel() for future in futures[5:])
+        (tmp_path / "on").touch()
+        assert [future.result() for future in futures[:5]] == [0, 1, 2, 3, 4]
+    assert sorted(os.listdir(tmp_path)) == ["0", "1", "2", "3", "4", "on"]
+    assert all(future.cancelled() for future in futures[5:])
+
+
 def test_what_is_not_filled_leaves_nothing(tmp_path):
     path = tmp_path / "x.idx"
     path.write_bytes(b"before")
@@ -242,11 +263,114 @@ def test_a_shuffle_is_the_same_on_processes(tmp_path, processes, monkeypatch):
     assert np.array_equal(idxfile.read(alone[0]), values[ds.images.index])
 
 
-def test_an_executor_writes_no_compressed_file(tmp_path, processes):
+def test_an_executor_writes_no_single_compressed_file(tmp_path, processes):
     ds = Dataset(np.zeros((2, 2), "uint8"), np.zeros(2, "uint8"))
-    with pytest.raises(ValueError, match="raw files"):
+    with pytest.raises(ValueError, match="say how many shards"):
         ds.save(tmp_path, codec="gz", executor=processes)
     assert os.listdir(tmp_path) == []
+
+
+# Shards
+
+
+def written(folder):
+    """Name and bytes of all files of a folder, and none of them is hidden."""
+    return {entry.name: entry.read_bytes() for entry in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("name", ["x.idx", "x-images-idx2-int.gz", "x.idx.zst"])
+@pytest.mark.parametrize("cut", [{"shards": 7}, {"shards": 1}, {"shard_nbytes": 1000}])
+@pytest.mark.parametrize("most", [None, 0], ids=["at once", "through buckets"])
+def test_shards_are_the_same_bytes_by_whomever(tmp_path, processes, monkeypatch, name, cut, most):
+    values = make(tmp_path / "x.idx")
+    order = np.random.default_rng(1).permutation(1000)
+    monkeypatch.setattr(choosing, "_BUCKET_NBYTES", 500)
+    monkeypatch.setattr(choosing, "_PIECE_NBYTES", 700)
+    for folder in ("alone", "one", "many"):
+        (tmp_path / folder).mkdir()
+    with idxfile.create(
+        tmp_path / "alone" / name, dtype="int32", item_shape=3, count=1000, **cut
+    ) as writer:
+        writer.append(values[order])
+    with idxfile.open(tmp_path / "x.idx") as x:
+        items = Items([x], order)
+        for folder, executor in (("one", None), ("many", processes)):
+            target = str(tmp_path / folder / name)
+            write_items(items, target, executor=executor, slab_nbytes=900, most=most, **cut)
+            assert written(tmp_path / folder) == written(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_shards_without_items_are_written_too(tmp_path, most):
+    values = make(tmp_path / "x.idx", 3)
+    with idxfile.open(tmp_path / "x.idx") as x:
+        write_items(Items([x], np.array([2, 0])), str(tmp_path / "y.idx"), shards=5, most=most)
+    with idxfile.open(tmp_path / "y-*.idx") as y:
+        assert [shard.items for shard in y.shards] == [0, 0, 1, 0, 1]
+        assert np.array_equal(y[...], values[[2, 0]])
+    assert idxfile.check(tmp_path / "y-*.idx").ok
+
+
+def test_a_data_set_is_saved_in_shards_by_many(tmp_path, processes):
+    ds = Dataset(make(tmp_path / "x.idx"), np.arange(1000) % 10, classes=[*"abcdefghij"])
+    for codec, cut in ((None, {"shards": 3}), ("gz", {"shard_nbytes": 5000})):
+        alone = ds.shuffle(3).save(tmp_path / f"alone {codec}", codec=codec, **cut)
+        spread = ds.shuffle(3).save(
+            tmp_path / f"many {codec}", codec=codec, executor=processes, **cut
+        )
+        assert written(tmp_path / f"many {codec}") == written(tmp_path / f"alone {codec}")
+        assert ds.saved_names(tmp_path / f"many {codec}", codec=codec, **cut) == spread
+        assert [Path(place).name for place in alone] == [Path(place).name for place in spread]
+        with idxfile.open_dataset(tmp_path / f"many {codec}") as again:
+            assert np.array_equal(again.labels, ds.shuffle(3).labels)
+            assert np.array_equal(again.images[...], ds.shuffle(3).images[...])
+    with pytest.raises(ValueError, match="not both"):
+        ds.save(tmp_path / "no", shards=2, shard_nbytes=100)
+
+
+def test_shards_that_fail_leave_what_was_there(tmp_path, processes):
+    values = make(tmp_path / "x.idx", 500)
+    write_items(Items([values]), str(tmp_path / "y.idx"), shards=3)
+    (tmp_path / "z.idx").write_bytes(idxfile.encode(values)[:-1])
+    before = written(tmp_path)
+    with idxfile.open(tmp_path / "x.idx", mmap=False) as x:
+        os.truncate(tmp_path / "x.idx", 3000)
+        before["x.idx"] = before["x.idx"][:3000]
+        for executor in (None, processes):
+            with pytest.raises(FormatError, match=r"x\.idx"):
+                write_items(Items([x]), str(tmp_path / "y.idx"), shards=3, executor=executor)
+            assert written(tmp_path) == before
+
+
+def test_a_shard_whose_writer_is_lost_is_written_again(tmp_path, monkeypatch):
+    values = make(tmp_path / "x.idx", 5000)
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import os, signal, numpy as np, idxfile\n"
+        "from idxfile.slabs.spreading import Part\n"
+        "write = Part.write\n"
+        "def fragile(part, blocks):\n"
+        "    def dying():\n"
+        "        for block in blocks:\n"
+        "            yield block\n"
+        "            try: os.close(os.open('mark', os.O_CREAT | os.O_EXCL))\n"
+        "            except FileExistsError: continue\n"
+        "            os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return write(part, dying())\n"
+        "Part.write = fragile\n"
+        "if __name__ == '__main__':\n"
+        "    ds = idxfile.Dataset(idxfile.open('x.idx'), np.zeros(5000, 'uint8'))\n"
+        "    with idxfile.Processes(2) as many:\n"
+        "        ds.save('out', shards=5, codec='gz', executor=many)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "job.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mark").exists()
+    ds = Dataset(values, np.zeros(5000, "uint8"))
+    ds.save(tmp_path / "alone", shards=5, codec="gz")
+    assert written(tmp_path / "out") == written(tmp_path / "alone")
 
 
 # Differences and commands

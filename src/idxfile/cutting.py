@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -57,25 +58,49 @@ def open_shards_sink(
         UnsupportedError: for more shards than a name can count, and a store that is read only.
         FileExistsError: for a set of this name in a store.
     """
+    path, name = checked_target(target)
+    plan = plan_of(header, count, shards, shard_nbytes, name)
+    place = place_of(path, plan, name)
+    return ShardsSink(name, place, header, plan, packing_of(path, codec, blocked))
+
+
+def checked_target(target: Any) -> tuple[str, str]:
+    """The path or address that shards stand for, and what errors call it.
+
+    Raises:
+        TypeError: for anything else.
+    """
     if not isinstance(target, (str, os.PathLike)):
         raise TypeError(f"shards are written beside a path, not to a {type(target).__name__}")
     path = local_path(os.fsdecode(target))
-    name = public(path) if is_url(path) else path
-    if shards is not None and shard_nbytes is not None:
-        raise ValueError("give shards=, or shard_nbytes=, not both")
-    plan: list[int] | int
-    if shards is not None:
-        plan = _spread(count, shards, name)
-    else:
-        assert shard_nbytes is not None
-        if shard_nbytes < 1:
-            raise ValueError(f"shard_nbytes is 1 or more, not {shard_nbytes:,}")
-        most = max(1, (shard_nbytes - header.data_offset) // max(1, header.item_nbytes))
-        plan = most if count is None else _filled(count, most if header.item_nbytes else count)
+    return path, public(path) if is_url(path) else path
+
+
+def packing_of(path: str, codec: str | None, blocked: bool) -> dict[str, Any]:
+    """How each shard is compressed, as `open_sink` takes it: "auto" goes by the name of the set."""
     if codec == "auto":
         row = codec_of_name(file_of(path))
         codec = row.name if row else None
-    return ShardsSink(name, _place_of(path, plan, name), header, plan, codec, blocked)
+    return {"codec": codec, "blocked": blocked}
+
+
+def plan_of(
+    header: Header, count: int | None, shards: int | None, shard_nbytes: int | None, name: str
+) -> list[int] | int:
+    """How many items go into each shard; or at most into one, while nobody knows their number.
+
+    Raises:
+        ValueError: for numbers that make no sense, and for `shards` without `count`.
+    """
+    if shards is not None and shard_nbytes is not None:
+        raise ValueError("give shards=, or shard_nbytes=, not both")
+    if shards is not None:
+        return _spread(count, shards, name)
+    assert shard_nbytes is not None
+    if shard_nbytes < 1:
+        raise ValueError(f"shard_nbytes is 1 or more, not {shard_nbytes:,}")
+    most = max(1, (shard_nbytes - header.data_offset) // max(1, header.item_nbytes))
+    return most if count is None else _filled(count, most if header.item_nbytes else count)
 
 
 def _spread(count: int | None, shards: int, name: str) -> list[int]:
@@ -98,7 +123,13 @@ def _filled(count: int, most: int) -> list[int]:
     return [*plan, rest] if rest or not plan else plan
 
 
-def _place_of(path: str, plan: list[int] | int, name: str) -> Place:
+def place_of(path: str, plan: list[int] | int, name: str) -> Place:
+    """Where the shards of a set go.
+
+    Raises:
+        UnsupportedError: for more shards than a name can count, and a store that is read only.
+        FileExistsError: for a set of this name in a store.
+    """
     if isinstance(plan, list):
         _refuse_too_many(len(plan), name)
     if not is_url(path):
@@ -121,6 +152,22 @@ MOST_SHARDS = 99_999
 """A name has five digits for them."""
 
 
+def settle(place: Place, name: str, header: Header, written: Sequence[ShardFacts]) -> None:
+    """Give the shards of a set their names, and write the manifest.
+
+    Args:
+        place: where they are.
+        name: of the one file that they stand for.
+        header: of that file.
+        written: what each of them is; their names are settled here.
+    """
+    total = len(written)
+    _refuse_too_many(total, name)
+    names = named_shards(os.path.basename(name), total)
+    facts = tuple(replace(each, name=names.numbered(n)) for n, each in enumerate(written))
+    place.settle(names, Manifest(header.element.name, header.item_shape, facts))
+
+
 class ShardsSink:
     """Takes the bytes of one file, and writes them as shards."""
 
@@ -130,8 +177,7 @@ class ShardsSink:
         place: Place,
         header: Header,
         plan: list[int] | int,
-        codec: str | None,
-        blocked: bool,
+        packing: dict[str, Any],
     ) -> None:
         """Begin a set.
 
@@ -140,18 +186,17 @@ class ShardsSink:
             place: where the shards go.
             header: of the one file that they stand for.
             plan: how many items go into each; or at most into one, while nobody knows their number.
-            codec: of each shard; None for raw.
-            blocked: as for `open_sink`.
+            packing: of each shard, as `packing_of` tells.
         """
         self.name = name
         self.patchable = not isinstance(plan, list)
         self._place = place
         self._header = header
         self._plan = plan
-        self._packing: dict[str, Any] = {"codec": codec, "blocked": blocked}
+        self._packing = packing
         self._owner = os.getpid()
         self._done: list[ShardFacts] = []
-        self._shard: _Shard | None = None
+        self._shard: Shard | None = None
         self._left = 0
         """Bytes that the shard being written still takes."""
         self._before = header.data_offset
@@ -183,12 +228,7 @@ class ShardsSink:
         """Finish the last shard, give all of them their names, and write the manifest."""
         with errors_named(self.name):
             self._finish_all()
-        total = len(self._done)
-        _refuse_too_many(total, self.name)
-        names = named_shards(os.path.basename(self.name), total)
-        facts = tuple(replace(each, name=names.numbered(n)) for n, each in enumerate(self._done))
-        manifest = Manifest(self._header.element.name, self._header.item_shape, facts)
-        self._place.settle(names, manifest)
+        settle(self._place, self.name, self._header, self._done)
 
     def abort(self) -> None:
         """Leave nothing of it. After `commit` this does nothing."""
@@ -211,9 +251,9 @@ class ShardsSink:
         self._shard = self._begun(len(self._done), items)
         self._left = items * self._header.item_nbytes
 
-    def _begun(self, number: int, items: int) -> _Shard:
+    def _begun(self, number: int, items: int) -> Shard:
         header = Header.of(self._header.element.name, (items, *self._header.item_shape))
-        return _Shard(self._place.path_of(number), header, self._packing)
+        return Shard(self._place.path_of(number), header, self._packing)
 
     def _finish(self) -> None:
         """Make the shard that is being written durable, and tell what it is."""
@@ -268,10 +308,17 @@ class ShardsSink:
             self._done.append(shard.facts(items))
 
 
-class _Shard:
+class Shard:
     """One shard that is being written; its bytes as they will lie there are told on the way."""
 
     def __init__(self, path: str, header: Header, packing: dict[str, Any]) -> None:
+        """Begin it.
+
+        Args:
+            path: a path or an address.
+            header: its own.
+            packing: as `packing_of` tells.
+        """
         self._file = open_sink(path, codec=None)
         self._tally = _Tally(self._file)
         try:

@@ -16,12 +16,16 @@ import numpy as np
 from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator
 from .classes import write_classes
+from .cutting import plan_of
 from .elements import Array, smallest_type
 from .errors import PairError, sides
+from .header import Header
 from .items import Items
 from .names import pair_names, refuse_rivals
+from .placing import names_there
 from .shards import named_shards
 from .slabs.choosing import through_buckets, write_items
+from .source.places import beside, file_of, is_url, public
 from .summary import Stats, stats
 from .writer import create
 
@@ -349,6 +353,7 @@ class Dataset:
         codec: str | None = None,
         blocked: bool = False,
         shards: int | None = None,
+        shard_nbytes: int | None = None,
         executor: Executor | None = None,
     ) -> tuple[str, str]:
         """Write the pair as IDX files into a folder, streaming: constant memory, each file atomic.
@@ -356,43 +361,53 @@ class Dataset:
         The names are MNIST's: `train-images-idx3-ubyte` and `train-labels-idx1-ubyte`, after the
         split, with the codec's suffix. Class names go to `classes.txt`, a line for each label.
 
-        A pair of the same names that is there is replaced; another pair of the same split is not
-        touched, and would stand beside the new one, so that the folder is refused.
+        A pair of the same names that is there is replaced (shards in a store are not); another pair
+        of the same split is not touched, and would stand beside the new one, so that the folder is
+        refused.
 
         Args:
-            folder: made if need be.
+            folder: made if need be; or the address of one in a store.
             codec: gz, bz2, xz, zst, or None for raw.
             blocked: gz only: many small members, for random access.
             shards: write each of the two as so many files, with a manifest.
+            shard_nbytes: likewise, as many as keep files of images at about so many bytes.
             executor: who gathers and writes the images: any `concurrent.futures.Executor` whose
-                workers see the folder. Single raw files only, which many can write at once.
+                workers see the folder. A raw file is written by all; a shard by one of them.
 
         Returns:
             The paths of images and labels; of shards, the patterns that stand for them.
 
         Raises:
             PairError: for a folder with another pair of this split.
-            ValueError: for an executor together with a codec or shards.
+            FileExistsError: for shards in another number, or in a store.
+            ValueError: for an executor together with a codec, and no shards.
         """
-        if executor is not None and (codec is not None or shards is not None):
-            raise ValueError("an executor writes single raw files: codec and shards must be None")
-        os.makedirs(folder, exist_ok=True)
-        images_name, labels_name = self.saved_names(folder, codec=codec)
-        both = [os.path.basename(name) for name in (images_name, labels_name)]
+        shards = self._shard_count(shards, shard_nbytes)
+        if executor is not None and codec is not None and shards is None:
+            raise ValueError(
+                "a compressed file is written from front to back: with an executor, say how many "
+                "shards"
+            )
+        path = os.fsdecode(folder)
+        if not is_url(path):
+            os.makedirs(path, exist_ok=True)
+        images_name, labels_name = self.saved_names(path, codec=codec)
+        both = [os.path.basename(file_of(name)) for name in (images_name, labels_name)]
         if shards is not None:
             sets = [named_shards(name, shards) for name in both]
             both = [names.numbered(n) for names in sets for n in range(shards)]
-        refuse_rivals(images_name, both)
+        refuse_rivals(public(path) if is_url(path) else path, names_there(_slashed(path)), both)
         table = self._saved_table()
-        alone = codec is None and shards is None
-        if executor is not None or (alone and through_buckets(self._images)):
-            write_items(self._images, images_name, executor=executor)
+        packing: dict[str, Any] = {"shards": shards, "codec": codec, "blocked": blocked}
+        many = executor is not None or shards is not None
+        if many or (codec is None and through_buckets(self._images)):
+            write_items(self._images, images_name, executor=executor, **packing)
         else:
-            _write_all(images_name, self._images, codec=codec, blocked=blocked, shards=shards)
-        _write_all(labels_name, Items([table]), codec=codec, blocked=blocked, shards=shards)
+            _write_all(images_name, self._images, **packing)
+        _write_all(labels_name, Items([table]), **packing)
         if self.classes is not None:
-            write_classes(os.fsdecode(folder), self.classes)
-        return self.saved_names(folder, codec=codec, shards=shards)
+            write_classes(path, self.classes)
+        return self.saved_names(path, codec=codec, shards=shards)
 
     def saved_names(
         self,
@@ -400,8 +415,10 @@ class Dataset:
         *,
         codec: str | None = None,
         shards: int | None = None,
+        shard_nbytes: int | None = None,
     ) -> tuple[str, str]:
         """The paths that `save` would write; of shards, the patterns that stand for them."""
+        shards = self._shard_count(shards, shard_nbytes)
         table = self._saved_table()
         images, labels = pair_names(
             self.split or "train",
@@ -412,6 +429,8 @@ class Dataset:
         if shards is not None:
             images, labels = (named_shards(name, shards).pattern for name in (images, labels))
         path = os.fsdecode(folder)
+        if is_url(path):
+            return beside(_slashed(path), images), beside(_slashed(path), labels)
         return os.path.join(path, images), os.path.join(path, labels)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -431,6 +450,14 @@ class Dataset:
             self._table = table if index is None else table[index]
 
     # Inside
+
+    def _shard_count(self, shards: int | None, shard_nbytes: int | None) -> int | None:
+        """How many shards keep within so many bytes; images and labels have as many."""
+        if shard_nbytes is None:
+            return shards
+        header = Header.of(self._images.dtype.name, self._images.shape)
+        plan = plan_of(header, len(self), shards, shard_nbytes, "images")
+        return len(plan) if isinstance(plan, list) else None
 
     def _saved_table(self) -> Array:
         """The labels in the smallest type that holds them all."""
@@ -474,6 +501,11 @@ class Dataset:
             masks.append(np.asarray(where(self._images.take(part), self.labels[part]), bool))
         chosen: Array = positions[np.concatenate(masks)]
         return chosen
+
+
+def _slashed(folder: str) -> str:
+    """A folder as `beside` takes an address: with its slash at the end."""
+    return f"{folder.rstrip('/')}/" if is_url(folder) else folder
 
 
 def _write_all(name: str, items: Items, **options: Any) -> None:

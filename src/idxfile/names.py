@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -116,20 +116,20 @@ def pair_names(
     )
 
 
-def refuse_rivals(images: str, written: Collection[str]) -> None:
+def refuse_rivals(folder: str, there: Iterable[str], written: Sequence[str]) -> None:
     """Make sure that a pair will be the only one of its split in its folder.
 
     Args:
-        images: the path of the images.
-        written: the names of all files that will be written.
+        folder: what errors call it.
+        there: the names of the files in it.
+        written: the names of all files that will be written, first that of images.
 
     Raises:
         PairError: when a file there has a role in the same split and is none of them: a reader
             could not tell the pairs apart.
     """
-    folder = os.path.dirname(images) or os.curdir
-    mine = file_name(images)
-    for name in sorted(os.listdir(folder)):
+    mine = file_name(written[0])
+    for name in sorted(there):
         other = file_name(name)
         if mine is None or other is None or name in written:
             continue

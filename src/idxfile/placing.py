@@ -15,7 +15,6 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
@@ -27,7 +26,7 @@ from .sending import send
 from .shards import Manifest, ShardName, sets_of, shard_name
 from .sink import errors_named, sync_folder
 from .source.places import beside, file_of, is_url, names_in, public
-from .staging import write_whole
+from .staging import remove_folder, write_whole
 
 __all__: list[str] = []
 
@@ -47,7 +46,7 @@ def refuse_other_sets(folder: str, names: ShardName) -> None:
         FileExistsError: for a file of such a set.
         FetchError: where a store does not tell.
     """
-    there = _names_in(folder)
+    there = names_there(folder)
     for other in sets_of(there, any_kind=True):
         if (other.stem, other.kind) == (names.stem, names.kind):
             found = f"{other.total:,} shards of the same name"
@@ -64,7 +63,12 @@ def _taken(folder: str, found: str, why: str) -> FileExistsError:
     return FileExistsError(errno.EEXIST, text, public(folder) if is_url(folder) else folder)
 
 
-def _names_in(folder: str) -> list[str]:
+def names_there(folder: str) -> list[str]:
+    """The names of what lies in a folder, here or in a store; none where there is no folder yet.
+
+    Raises:
+        FetchError: where a store does not tell.
+    """
     if not is_url(folder):
         return os.listdir(folder)
     try:
@@ -95,7 +99,7 @@ def new_in_store(folder: str, names: ShardName) -> Iterator[None]:
     except BaseException:
         mine = [*map(names.numbered, range(names.total)), names.manifest_name]
         with contextlib.suppress(OSError):  # else each is tried
-            mine = sorted({*mine} & {*_names_in(folder)})
+            mine = sorted({*mine} & {*names_there(folder)})
         remove([beside(folder, name) for name in mine])
         raise
 
@@ -159,13 +163,13 @@ class InFolder:
                     os.rename(self.path_of(number), self._place(names.numbered(number)))
                 sync_folder(self._folder)
                 write_whole(self._place(names.manifest_name), manifest.encode())
-            shutil.rmtree(self._hidden, ignore_errors=True)
+            remove_folder(self._hidden)
 
     def abandon(self) -> None:
         """Leave nothing but what could not be put back."""
         kept = os.path.join(self._hidden, "old")
         if not (os.path.isdir(kept) and os.listdir(kept)):
-            shutil.rmtree(self._hidden, ignore_errors=True)
+            remove_folder(self._hidden)
 
     def _place(self, name: str) -> str:
         return os.path.join(self._folder, name)

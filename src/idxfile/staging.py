@@ -86,6 +86,30 @@ def atomic_folder(path: str) -> Iterator[str]:
         raise
 
 
+@contextlib.contextmanager
+def hidden_folder(folder: str) -> Iterator[str]:
+    """A new folder in another one, for what nobody shall see; nothing of it is left."""
+    path = os.path.join(folder, f".{secrets.token_hex(4)}.tmp")
+    with errors_named(folder):
+        os.mkdir(path)
+    try:
+        yield path
+    finally:
+        remove_folder(path)
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder of ours, in which somebody who was told to stop may still be at work.
+
+    It loses its name first, so that nobody makes another file in it meanwhile.
+    """
+    nameless = f"{path}.{secrets.token_hex(4)}"
+    with contextlib.suppress(OSError):
+        os.rename(path, nameless)
+        path = nameless
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def _beside(path: str, word: str) -> str:
     """A hidden name that nobody has, in the same folder and with the same suffix."""
     folder, base = os.path.split(path)

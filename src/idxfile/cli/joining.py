@@ -16,7 +16,7 @@ from ..report.facts import counted
 from ..shards import named_shards
 from ..source.places import beside, file_of, is_url
 from ..writer import append, concat
-from .terms import force_option, place, refuse_to_overwrite
+from .terms import force_option, place, refuse_to_overwrite, sets_kept
 
 
 @click.command("append")
@@ -90,10 +90,8 @@ def concat_command(
     target = sys.stdout.buffer if out == "-" else out
     parts = [place(file) for file in files]
     packing = None if codec == "raw" else codec
-    try:
+    with sets_kept():
         concat(target, parts, codec=packing, blocked=blocked, shards=shards)
-    except FileExistsError as error:
-        raise click.UsageError(f"{printable(str(error.filename))}: {error.strerror}") from error
     if shards is not None or os.path.isfile(out):
         with open(written) as array:
             click.echo(f"{printable(written)}: {array.header}", err=True)

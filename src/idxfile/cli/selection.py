@@ -17,9 +17,10 @@ from ..errors import IdxError, printable, sides
 from ..names import file_name
 from ..pairs import open_dataset
 from ..source.finding import find_shards
+from ..source.places import is_url
 from ..summary import Stats
 from .engines import engine_option, started
-from .terms import force_option, json_option, print_json, refuse_to_overwrite, table
+from .terms import force_option, json_option, print_json, refuse_to_overwrite, sets_kept, table
 from .terms import place as given
 
 split_option = click.option("--split", help="train, test, or a word of the files' names.")
@@ -279,18 +280,21 @@ def _save(
     engine: str | None,
     force: bool,
 ) -> None:
-    if engine is not None and (codec is not None or shards is not None):
+    if engine is not None and codec is not None and shards is None:
         raise click.UsageError(
-            "--engine writes single raw files, which many can write at once: "
-            "no --codec and no --shards; `idx convert` makes either of them"
+            "--engine has a compressed file written from front to back: say how many with --shards"
         )
     for ds in parts:
         for place in ds.saved_names(out, codec=codec, shards=shards):
-            for path in [place] if shards is None else glob.glob(place):
-                refuse_to_overwrite(path, force)
+            if shards is None:
+                refuse_to_overwrite(place, force)
+            elif not is_url(place):  # a set in a store is never replaced
+                for path in glob.glob(place):
+                    refuse_to_overwrite(path, force)
     with started(engine) as executor:
         for ds in parts:
-            images, labels = ds.save(out, codec=codec, shards=shards, executor=executor)
+            with sets_kept():
+                images, labels = ds.save(out, codec=codec, shards=shards, executor=executor)
             click.echo(f"{printable(images)}, {printable(labels)}: {len(ds):,} items", err=True)
             if not len(ds):
                 click.echo("note: nothing fits, so the files are empty", err=True)

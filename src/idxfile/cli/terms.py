@@ -46,6 +46,15 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
         raise click.UsageError(f"{printable(shown)} exists; --force writes over it")
 
 
+@contextmanager
+def sets_kept() -> Iterator[None]:
+    """A set of shards that is in the way of a new one is an error of usage."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise click.UsageError(f"{printable(str(error.filename))}: {error.strerror}") from error
+
+
 def each(files: Iterable[str], work: Callable[[str], int]) -> int:
     """Do a piece of work for every file, whatever happens to the others.
 

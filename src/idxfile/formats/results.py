@@ -6,14 +6,13 @@ import contextlib
 import errno
 import filecmp
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Literal
 
 from ..errors import UnsupportedError
-from ..sink import errors_named, sync_folder
+from ..sink import sync_folder
 from ..source.places import exists, is_url, public
-from ..staging import atomic_file, atomic_folder
+from ..staging import atomic_file, atomic_folder, hidden_folder
 
 __all__: list[str] = []
 
@@ -73,9 +72,7 @@ def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.Abstract
 @contextlib.contextmanager
 def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
     """A temporary folder whose files are moved into a folder at the end, beside what is there."""
-    with errors_named(folder):
-        temporary = tempfile.TemporaryDirectory(prefix=".idxfile-", dir=folder)
-    with temporary as aside:
+    with hidden_folder(folder) as aside:
         yield aside
         moves = [(os.path.join(aside, n), os.path.join(folder, n)) for n in os.listdir(aside)]
         moves = [(new, name) for new, name in moves if not _same(new, name)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -14,10 +16,11 @@ from typing import Any
 from ..array import open as open_idx
 from ..cutting import MOST_SHARDS
 from ..errors import UnsupportedError
-from ..placing import refuse_other_sets
+from ..placing import new_in_store, refuse_other_sets
+from ..sending import send
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
-from ..source.places import is_url, public
+from ..source.places import beside, file_of, is_url, public
 from ..staging import write_whole
 from .results import Kind, Overwrite, result
 
@@ -62,22 +65,25 @@ def write_shards(
     Args:
         convert: called with a path and `items=`; it can be sent to the executor.
         parts: the items of each shard.
-        target: the one file that the shards stand for, or a folder for a pair.
+        target: the one file that the shards stand for, or a folder for a pair; of a file, the
+            address in a store too, where no set is replaced.
         kind: which of both.
         overwrite: whether files that exist are replaced.
         executor: who writes the shards, all of which see the folder; None: this thread.
 
     Raises:
         FileExistsError: for a file that must not be replaced, and for another set of that name.
-        UnsupportedError: for formats that are folders, for addresses, and where shards would differ
-            in type.
+        UnsupportedError: for formats that are folders, and where shards would differ in type.
     """
-    if kind == "folder" or is_url(target):
+    if kind == "folder":
         raise UnsupportedError(
-            "shards are files in a folder of this machine",
-            file=public(target),
+            "shards are files, and this format is a folder",
+            file=target,
             hint="convert into one folder, without shards, or into files",
         )
+    if is_url(target):
+        _write_to_store(convert, parts, target, executor)
+        return
     folder, name = (target, "") if kind == "files" else os.path.split(target)
     os.makedirs(folder or os.curdir, exist_ok=True)
     with result(os.path.join(folder or os.curdir, ""), "files", overwrite) as aside:
@@ -101,6 +107,32 @@ def write_shards(
             shutil.rmtree(os.path.join(aside, str(number)))
 
 
+def _write_to_store(
+    convert: Callable[..., Any], parts: Sequence[slice], target: str, executor: Executor | None
+) -> None:
+    """Write each part as an object; the manifest comes last."""
+    names = _names(os.path.basename(file_of(target)), len(parts))
+    with new_in_store(beside(target, ""), names):
+        work = partial(_send_shard, convert, target, names)
+        facts = list(run(work, list(enumerate(parts)), executor=executor))
+        if all(facts):
+            manifest = _manifest(names.numbered, facts, public(target))
+            write_whole(beside(target, names.manifest_name), manifest.encode())
+
+
+def _send_shard(
+    convert: Callable[..., Any], target: str, names: ShardName, part: tuple[int, slice]
+) -> _Facts:
+    """Write one shard where it is made, and send it."""
+    number, items = part
+    with tempfile.TemporaryDirectory(prefix="idxfile-") as aside:
+        path = os.path.join(aside, names.numbered(number))
+        convert(path, items=items)
+        with open(path, "rb") as file:
+            send(file, beside(target, names.numbered(number)))
+        return _facts(path)
+
+
 def _names(name: str, total: int) -> ShardName:
     """The names of shards: a number before the suffix, whatever the format."""
     names = named_shards(name, total)
@@ -120,7 +152,8 @@ def _write_shard(
     """Write one shard into a folder of its own, again if somebody began it before."""
     number, items = part
     folder = os.path.join(aside, str(number))
-    os.makedirs(folder, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)
     convert(os.path.join(folder, name), items=items)
     return {made: _facts(os.path.join(folder, made)) for made in sorted(os.listdir(folder))}
 

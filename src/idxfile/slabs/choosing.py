@@ -1,4 +1,4 @@
-"""Chosen items written as one file by many, also in an order that no memory holds.
+"""Chosen items written as one file or as shards by many, also in an order that no memory holds.
 
 Items are gathered straight from where they lie, slab by slab of the new file. An order that hops
 all over files larger than memory would read every page many times so: there the items are first
@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,60 +24,91 @@ from ..elements import Array
 from ..errors import UnsupportedError
 from ..header import Header
 from ..items import Items
+from ..shards import ShardFacts
 from ..source.local import memory_nbytes
 from ..source.places import is_url, public
+from ..staging import hidden_folder
 from .filling import FileGround, Ground, filled, laid_out, lay
 from .planning import SLAB_NBYTES
 from .running import run
+from .spreading import Part, spread_out
 
 __all__ = ["write_items"]
 
 _BUCKET_NBYTES = 1 << 28
 """Items put in order at once: 256 MiB."""
 
+_PIECE_NBYTES = 1 << 23
+"""Items gathered at once for a shard, which takes them one after the other."""
+
+Bounds = tuple[int, int]
+
 
 def write_items(
     items: Items,
     file: str,
     *,
+    shards: int | None = None,
+    shard_nbytes: int | None = None,
+    codec: str | None = "auto",
+    blocked: bool = False,
     executor: Executor | None = None,
     slab_nbytes: int = SLAB_NBYTES,
     most: int | None = None,
 ) -> None:
-    """Write items as one raw IDX file, the same bytes however it is done.
+    """Write items as one raw IDX file or as shards, the same bytes however it is done.
 
     Args:
         items: which, in their order.
         file: the path or address; it appears when it is whole.
+        shards: write so many files instead of one, each of them by one who does it.
+        shard_nbytes: likewise, files of about so many bytes.
+        codec: of shards; "auto" goes by the name.
+        blocked: of shards in gz: many small members, for random access.
         executor: who does it; None: this thread. The folder is one that all of them see.
         slab_nbytes: the bytes that one of them gathers at once.
         most: the bytes beyond which scattered items go through buckets; None: half of this
             machine's memory. They lie beside the file, so that an object has none.
 
     Raises:
-        UnsupportedError: for an object that would need them, and what `laid_out` refuses.
+        UnsupportedError: for objects that would need them, and what `laid_out` and `spread_out`
+            refuse.
         OSError: as the system gives it.
     """
-    buckets, step = through_buckets(items, most), slab_nbytes // max(1, items.item_nbytes)
+    buckets, one = through_buckets(items, most), max(1, items.item_nbytes)
     if buckets and is_url(file):
         raise UnsupportedError(
             "items in an order that no memory holds are put in order beside the file",
             file=public(file),
-            hint="write a file on a disk, and convert it",
+            hint="write files on a disk, and convert them",
         )
     with contextlib.ExitStack() as stack:
-        ground = stack.enter_context(laid_out(file, items.dtype, items.shape))
+        parts: list[tuple[Any, Bounds]]
+        order_of: Callable[[Bounds], _Order]
+        spread = None
+        if shards is not None or shard_nbytes is not None:
+            options: dict[str, Any] = {"shards": shards, "shard_nbytes": shard_nbytes}
+            options |= {"codec": codec, "blocked": blocked}
+            spread = stack.enter_context(spread_out(file, items.dtype, items.shape, **options))
+            parts = [(part, (part.first, part.stop)) for part in spread.parts]
+        else:
+            ground = stack.enter_context(laid_out(file, items.dtype, items.shape))
+            step = max(1, _BUCKET_NBYTES // one) if buckets else slab_nbytes // one
+            parts = [(ground, bounds) for bounds in ground.cut(step)]
         if is_url(file):
-            work = partial(_gather_these, pickle.dumps(items.everything), ground)
-            places = ((low, items.index[low:high]) for low, high in ground.cut(step))
-            counts = run(work, places, executor=executor)
+            order_of = partial(_sent, pickle.dumps(items.everything), items.index)
         else:
             choice = stack.enter_context(_laid_aside(items, file))
+            order: _Order = choice
             if buckets:
-                counts = _in_two_passes(choice, ground, executor, slab_nbytes)
-            else:
-                counts = run(partial(_gather, choice, ground), ground.cut(step), executor=executor)
-        filled(ground, counts)
+                ranges = [bounds for _, bounds in parts]
+                order = _in_buckets(choice, file, ranges, executor, slab_nbytes)
+            order_of = partial(_same, order)
+        tasks = ((order_of(bounds), part, bounds) for part, bounds in parts)
+        if spread is not None:
+            spread.written += run(_write_shard, tasks, executor=executor)
+        else:
+            filled(ground, run(_write_range, tasks, executor=executor))
 
 
 def through_buckets(items: Items, most: int | None = None) -> bool:
@@ -85,6 +116,54 @@ def through_buckets(items: Items, most: int | None = None) -> bool:
     if most is None:
         most = memory_nbytes() // 2
     return items.nbytes > most and bool((np.diff(items.index) < 0).any())
+
+
+class _Order(Protocol):
+    """Items by their new places."""
+
+    def read(self, low: int, high: int) -> Array:
+        """Those of the places from `low` to `high`, which may be any of a piece."""
+
+    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
+        """The places from `low` to `high` as ranges that are read at once."""
+
+
+def _write_range(task: tuple[_Order, Ground, Bounds]) -> int:
+    """Gather the items of some places, and write them there."""
+    order, ground, (low, high) = task
+    return ground.write(low, order.read(low, high))
+
+
+def _write_shard(task: tuple[_Order, Part, Bounds]) -> ShardFacts:
+    """Gather the items of a shard, piece after piece, and write it."""
+    order, part, bounds = task
+    return part.write(order.read(low, high) for low, high in order.pieces(*bounds))
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """Chosen items whose numbers come along, where no folder is beside the file."""
+
+    recipe: bytes
+    first: int
+    """The place of the first."""
+    index: Array
+
+    def read(self, low: int, high: int) -> Array:
+        """Items by their new places."""
+        return _arrived(self.recipe).take(self.index[low - self.first : high - self.first])
+
+    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
+        """Ranges of about as many bytes."""
+        return _pieces(low, high, _arrived(self.recipe).item_nbytes)
+
+
+def _sent(recipe: bytes, index: Array, bounds: Bounds) -> _Sent:
+    return _Sent(recipe, bounds[0], index[slice(*bounds)])
+
+
+def _same(order: _Order, bounds: Bounds) -> _Order:
+    return order
 
 
 @dataclass(frozen=True)
@@ -106,6 +185,14 @@ class _Choice:
         """Keep an array for all who work on the choice."""
         np.save(os.path.join(self.folder, f"{name}.npy"), numbers)
         return numbers
+
+    def read(self, low: int, high: int) -> Array:
+        """Items by their new places."""
+        return self.everything.take(self.numbers("index")[low:high])
+
+    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
+        """Ranges of about as many bytes."""
+        return _pieces(low, high, self.everything.item_nbytes)
 
 
 @lru_cache(16)
@@ -130,7 +217,7 @@ def _mapped(path: str) -> Array:
 def _laid_aside(items: Items, file: str) -> Iterator[_Choice]:
     """The choice, its numbers in a folder beside the file that is to be written."""
     folder = os.path.dirname(os.path.realpath(file))
-    with tempfile.TemporaryDirectory(prefix=".idx-", dir=folder) as aside:
+    with hidden_folder(folder) as aside:
         choice = _Choice(aside)
         with open(os.path.join(aside, "everything"), "wb") as recipe:
             pickle.dump(items.everything, recipe)
@@ -138,85 +225,99 @@ def _laid_aside(items: Items, file: str) -> Iterator[_Choice]:
         yield choice
 
 
-def _cut(count: int, step: int) -> Iterator[tuple[int, int]]:
-    return ((low, min(low + step, count)) for low in range(0, count, step))
+def _pieces(low: int, high: int, item_nbytes: int) -> Iterator[Bounds]:
+    return _cut(low, high, max(1, _PIECE_NBYTES // max(1, item_nbytes)))
 
 
-def _gather(choice: _Choice, ground: Ground, bounds: tuple[int, int]) -> int:
-    """Gather the items of some places, and write them there."""
-    low, high = bounds
-    return ground.write(low, choice.everything.take(choice.numbers("index")[low:high]))
-
-
-def _gather_these(recipe: bytes, ground: Ground, task: tuple[int, Array]) -> int:
-    """Gather items by numbers that come along, where no folder is beside the file."""
-    first, index = task
-    return ground.write(first, _arrived(recipe).take(index))
-
-
-def _in_two_passes(
-    choice: _Choice, ground: Ground, executor: Executor | None, slab_nbytes: int
-) -> Iterator[int]:
-    """Slabs of the old files into buckets, then every bucket in order into the new one."""
-    index, one = choice.numbers("index"), max(1, ground.header.item_nbytes)
-    size = max(1, _BUCKET_NBYTES // one)
-    places = choice.lay_aside("places", np.argsort(index, kind="stable"))
-    ascending = choice.lay_aside("ascending", index[places])
-    slabs = [*_cut(len(choice.everything), max(1, slab_nbytes // one))]
-    # How many of each bucket lie in the slabs before: where each slab writes into it.
-    bounds = np.searchsorted(ascending, [*(low for low, _ in slabs), len(choice.everything)])
-    buckets = -(-len(index) // size)
-    counts = [
-        np.bincount(places[low:high] // size, minlength=buckets) for low, high in pairwise(bounds)
-    ]
-    choice.lay_aside("begins", np.cumsum([np.zeros(buckets, np.intp), *counts], axis=0))
-    buckets_of = _Buckets(
-        lay(os.path.join(choice.folder, "items"), ground.name, ground.header),
-        lay(os.path.join(choice.folder, "ranks"), ground.name, Header.of("int32", index.shape)),
-        size,
-    )
-    tasks = [(number, *slab, *bounds[number : number + 2]) for number, slab in enumerate(slabs)]
-    for _ in run(partial(_into_buckets, choice, buckets_of), tasks, executor=executor):
-        pass
-    yield from run(partial(_in_order, buckets_of, ground), ground.cut(size), executor=executor)
+def _cut(start: int, stop: int, step: int) -> Iterator[Bounds]:
+    return ((low, min(low + step, stop)) for low in range(start, stop, step))
 
 
 @dataclass(frozen=True)
 class _Buckets:
     """Items by the bucket of their new place, and which rank in it each will have."""
 
+    choice: _Choice
     items: FileGround
     ranks: FileGround
-    size: int
-    """The items of a bucket."""
+
+    @property
+    def edges(self) -> Array:
+        """Where buckets begin among the new places, and the number of these."""
+        return self.choice.numbers("edges")
+
+    def read(self, low: int, high: int) -> Array:
+        """The items of one bucket, put in order."""
+        stored = self.items.read(low, high)
+        block = np.empty_like(stored)
+        block[self.ranks.read(low, high)] = stored
+        return block
+
+    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
+        """The buckets of these places."""
+        first, last = np.searchsorted(self.edges, (low, high))
+        return pairwise(self.edges[first : last + 1].tolist())
 
 
-def _into_buckets(choice: _Choice, buckets: _Buckets, task: tuple[int, int, int, int, int]) -> None:
+def _in_buckets(
+    choice: _Choice,
+    file: str,
+    ranges: Iterable[Bounds],
+    executor: Executor | None,
+    slab_nbytes: int,
+) -> _Buckets:
+    """Put slabs of the old files into buckets, none of which crosses from a range to the next."""
+    everything, index = choice.everything, choice.numbers("index")
+    one = max(1, everything.item_nbytes)
+    size = max(1, _BUCKET_NBYTES // one)
+    starts = [low for bounds in ranges for low, _ in _cut(*bounds, size)]
+    edges = choice.lay_aside("edges", np.array([*starts, len(index)]))
+    places = choice.lay_aside("places", np.argsort(index, kind="stable"))
+    ascending = choice.lay_aside("ascending", index[places])
+    slabs = [*_cut(0, len(everything), max(1, slab_nbytes // one))]
+    # How many of each bucket lie in the slabs before: where each slab writes into it.
+    bounds = np.searchsorted(ascending, [*(low for low, _ in slabs), len(everything)])
+    counts = [
+        np.bincount(_bucket_of(edges, places[low:high]), minlength=len(starts))
+        for low, high in pairwise(bounds)
+    ]
+    choice.lay_aside("begins", np.cumsum([edges[:-1], *counts], axis=0))
+    header = Header.of(everything.dtype.name, (len(index), *everything.item_shape))
+    buckets = _Buckets(
+        choice,
+        lay(os.path.join(choice.folder, "items"), file, header),
+        lay(os.path.join(choice.folder, "ranks"), file, Header.of("int32", index.shape)),
+    )
+    tasks = [(number, *slab, *bounds[number : number + 2]) for number, slab in enumerate(slabs)]
+    for _ in run(partial(_into_buckets, buckets), tasks, executor=executor):
+        pass
+    return buckets
+
+
+def _bucket_of(edges: Array, places: Array) -> Array:
+    buckets: Array = np.searchsorted(edges, places, side="right") - 1
+    return buckets
+
+
+def _into_buckets(buckets: _Buckets, task: tuple[int, int, int, int, int]) -> None:
     """Read a slab of the old files; write each item into its bucket, behind the slabs before."""
     number, start, stop, low, high = task
     if low == high:
         return
+    choice, edges = buckets.choice, buckets.edges
     everything = choice.everything
     block = np.empty((stop - start, *everything.item_shape), everything.dtype)
     everything.read_runs([range(start, stop)], block)
     places = choice.numbers("places")[low:high]
-    order = np.argsort(places // buckets.size, kind="stable")
-    places = places[order]
+    owners = _bucket_of(edges, places)
+    order = np.argsort(owners, kind="stable")
+    places, owners = places[order], owners[order]
     block = block[choice.numbers("ascending")[low:high][order] - start]
-    ranks = (places % buckets.size).astype(np.int32)
+    ranks = (places - edges[owners]).astype(np.int32)
     begins = choice.numbers("begins")[number]
     done = 0
-    for bucket, count in zip(*np.unique(places // buckets.size, return_counts=True), strict=True):
-        at = int(bucket) * buckets.size + int(begins[bucket])
+    for bucket, count in zip(*np.unique(owners, return_counts=True), strict=True):
+        at = int(begins[bucket])
         buckets.items.write(at, block[done : done + count])
         buckets.ranks.write(at, ranks[done : done + count])
         done += count
-
-
-def _in_order(buckets: _Buckets, ground: Ground, bounds: tuple[int, int]) -> int:
-    """Put a bucket in order, and write it to its place."""
-    low, high = bounds
-    stored = buckets.items.read(low, high)
-    block = np.empty_like(stored)
-    block[buckets.ranks.read(low, high)] = stored
-    return ground.write(low, block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ AHEAD = 64
 """Slabs handed out and not yet taken back: the driver's memory has this bound."""
 
 _ATTEMPTS = 4
+
+_PATIENCE = 60.0
+"""Seconds: what runs somewhere else may have been lost with its machine."""
 
 
 def run(
@@ -41,7 +44,8 @@ def run(
             64 if None, or what the executor has as its own `ahead`, which has many workers.
 
     Yields:
-        The results. Whoever stops early, or is interrupted, leaves no slab waiting.
+        The results. Whoever stops early, or is interrupted, leaves no slab waiting; those that run
+        are waited for, a while, so that nobody writes any more.
 
     Raises:
         Exception: what the function raised, at the place of its slab.
@@ -60,8 +64,25 @@ def run(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        for future in waiting:
-            future.cancel()
+        wait([future for future in waiting if not future.cancel()], _PATIENCE)
+
+
+class _Task(Future[R]):
+    """A call, which may be in the hands of one pool after the other."""
+
+    inner: Future[R] | None = None
+
+    def cancel(self) -> bool:
+        """Cancel it, unless it runs."""
+        inner = self.inner
+        if inner is not None and not inner.done() and not inner.cancel():
+            return False
+        return super().cancel()
+
+    def give_up(self) -> None:
+        """It was cancelled in the pool."""
+        if super().cancel():
+            self.set_running_or_notify_cancel()
 
 
 class Processes(Executor):
@@ -82,7 +103,7 @@ class Processes(Executor):
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
         """Run a call in one of the processes; again in a new one if that was lost."""
-        result: Future[R] = Future()
+        result: _Task[R] = _Task()
         self._attempt(result, _ATTEMPTS, fn, args, kwargs)
         return result
 
@@ -103,24 +124,24 @@ class Processes(Executor):
         return ProcessPoolExecutor(self._workers, multiprocessing.get_context(way))
 
     def _attempt(
-        self, result: Future[R], attempts: int, fn: Callable[..., R], args: Any, kwargs: Any
+        self, result: _Task[R], attempts: int, fn: Callable[..., R], args: Any, kwargs: Any
     ) -> None:
         with self._lock:
             pool = self._pool
         try:
-            inner = pool.submit(fn, *args, **kwargs)
+            inner = result.inner = pool.submit(fn, *args, **kwargs)
         except BrokenExecutor as error:
             self._again(error, pool, result, attempts, fn, args, kwargs)
             return
 
         def arrived(done: Future[R]) -> None:
             if done.cancelled():
-                result.cancel()
+                result.give_up()
                 return
             error = done.exception()
             if isinstance(error, BrokenExecutor):
                 self._again(error, pool, result, attempts, fn, args, kwargs)
-            elif not result.cancelled() and result.set_running_or_notify_cancel():
+            elif result.set_running_or_notify_cancel():
                 if error is None:
                     result.set_result(done.result())
                 else:
@@ -132,7 +153,7 @@ class Processes(Executor):
         self,
         error: BaseException,
         broken: ProcessPoolExecutor,
-        result: Future[R],
+        result: _Task[R],
         left: int,
         *call: Any,
     ) -> None:

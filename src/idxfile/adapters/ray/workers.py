@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import socket
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
@@ -16,6 +17,14 @@ from ray.exceptions import RayError, RayTaskError
 from ...slabs.running import AHEAD
 
 __all__ = ["executor"]
+
+_ANSWERED_WITHIN = 10.0
+"""Seconds. Ray itself would ask again and again for a quarter of an hour."""
+
+_HERE = "local"
+"""What Ray calls one that is started here, whatever others there are."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @contextlib.contextmanager
@@ -40,10 +49,13 @@ def executor(address: str | None = None, *, workers: int | None = None) -> Itera
     """
     ours = not ray.is_initialized()
     if ours:
-        address = address or os.environ.get("RAY_ADDRESS")
-        local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False}
+        address = _settled(address or os.environ.get("RAY_ADDRESS") or _HERE)
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address == _HERE:
+            options |= {"num_cpus": workers, "include_dashboard": False}
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of it
-        ray.init(address, log_to_driver=False, logging_level="ERROR", **({} if address else local))
+        with _found(address):
+            ray.init(address, **options)
     pool = _Workers()
     try:
         yield pool
@@ -54,6 +66,51 @@ def executor(address: str | None = None, *, workers: int | None = None) -> Itera
         pool.shutdown(wait=False)
         if ours:
             ray.shutdown()
+
+
+def _settled(address: str) -> str:
+    """The address that "auto" stands for: of the Ray that was begun last on this machine.
+
+    Raises:
+        ConnectionError: when there is none.
+    """
+    if address != "auto":
+        return address
+    from ray._private.services import get_ray_address_from_environment
+
+    found = get_ray_address_from_environment("auto", None)
+    if found is None:
+        raise ConnectionError("no Ray is found on this machine")
+    return str(found)
+
+
+@contextlib.contextmanager
+def _found(address: str) -> Iterator[None]:
+    """While a Ray is started or joined: it answers, and what is of this machine stays here.
+
+    A Ray that is started here listens on all networks, and takes calls from everybody. On systems
+    other than Linux it has this constant, and listens to its own machine alone; there is no option.
+
+    Raises:
+        ConnectionError: when nobody answers at the address.
+    """
+    from ray._private import ray_constants
+
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host = host.strip("[]")
+    if port.isdecimal():
+        try:
+            socket.create_connection((host, int(port)), _ANSWERED_WITHIN).close()
+        except OSError as error:
+            raise ConnectionError(f"no Ray answers at {address}: {error}") from error
+    name = "ENABLE_RAY_CLUSTER"
+    before = getattr(ray_constants, name)
+    if address == _HERE or host in _LOOPBACK:
+        setattr(ray_constants, name, False)
+    try:
+        yield
+    finally:
+        setattr(ray_constants, name, before)
 
 
 class _Workers(Executor):
