@@ -82,18 +82,25 @@ def _gather_from_shards(
     parts = []
     low = 0
     while low < len(items):
-        first, stop, memory = source.shard_with(int(items[low]))
+        first, stop, held = source.shard_with(int(items[low]))
         high = low + int(np.searchsorted(items[low:], stop))
-        if memory is None:
+        if held is None:
             for start, _, where, _ in spans(items[low:high], 0, most):
                 place = target[low + where.start : low + where.stop]
                 parts.append((header.offset_of(start), place))
         else:
-            stored = np.frombuffer(memory, header.stored_dtype)
-            rows = stored.reshape(stop - first, *header.item_shape)
-            target[low:high] = rows[items[low:high] - first]
+            target[low:high] = rows_of(held, stop - first, header)[items[low:high] - first]
         low = high
     read_many(source, parts, header.stored_dtype)
+
+
+def rows_of(held: Any, count: int, header: Header) -> Array:
+    """The items of a shard in memory as they are stored; laid over it once."""
+    if held.rows is None:
+        stored = np.frombuffer(held.memory, header.stored_dtype)
+        held.rows = stored.reshape(count, *header.item_shape)
+    rows: Array = held.rows
+    return rows
 
 
 def scatter(file: LocalFile, header: Header, items: Items, block: Array) -> None:

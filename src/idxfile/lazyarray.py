@@ -18,7 +18,7 @@ import numpy as np
 
 from .elements import Array, as_bytes, exactly, numbers, read_many, turn
 from .errors import sides
-from .gathering import gather, read_ahead, read_items, scatter
+from .gathering import gather, read_ahead, read_items, rows_of, scatter
 from .header import Header
 from .opening import Recipe, judge_spooled, no_array_error
 from .problems import Handling
@@ -89,15 +89,14 @@ class IdxArray:
         self._ranges: Any = None
         """The content by ranges, of a compressed file that is made of blocks."""
         self._ranges_sought = False
-        self._item_facts: tuple[Any, ...] = ()
-        """Of one item of shards: shape, bytes, stored type, elements."""
+        self._of_shards = False
+        """Whether single items are taken from the shards that they lie in."""
         self.dtype: np.dtype[Any] = header.dtype
         """The element type, in native byte order."""
         if isinstance(source, Spool):
             source.limit = header.file_nbytes
         elif hasattr(source, "shard_with") and header.size and not no_array_error(header, ""):
-            size = header.size // header.shape[0]
-            self._item_facts = header.item_shape, header.item_nbytes, header.stored_dtype, size
+            self._of_shards = True
         elif source.buffer is not None or not header.nbytes:
             self._attach()
 
@@ -211,7 +210,7 @@ class IdxArray:
         direct = self._direct
         if direct is not None:
             return direct[key]
-        if self._item_facts and type(key) is int:
+        if self._of_shards and type(key) is int:
             found = self._item_of_shard(key)
             if found is not None:
                 return found
@@ -553,15 +552,14 @@ class IdxArray:
 
     def _item_of_shard(self, key: int) -> Any:
         """One item of a shard that is in memory, fresh and native; None where it is not."""
-        shape, nbytes, stored, size = self._item_facts
-        item = key + self._header.shape[0] if key < 0 else key
-        if not 0 <= item < self._header.shape[0]:
+        count = self._header.shape[0]
+        item = key + count if key < 0 else key
+        if not 0 <= item < count:
             return None
-        first, _, memory = self._source.shard_with(item)  # type: ignore[attr-defined]
-        if memory is None:
+        first, stop, held = self._source.shard_with(item)  # type: ignore[attr-defined]
+        if held is None:
             return None
-        flat = np.frombuffer(memory, stored, size, (item - first) * nbytes)
-        return flat.reshape(shape).astype(self.dtype)[()]
+        return rows_of(held, stop - first, self._header)[item - first].astype(self.dtype)
 
     def _fill(self, start: int, target: Array) -> None:
         """Fill a native array with the items from `start` on, by position."""

@@ -38,7 +38,7 @@ def most_held() -> int:
 class Held:
     """The elements of one shard, at hand; its file is closed when the last reader lets go."""
 
-    __slots__ = ("_owned", "_source", "_start", "counts", "memory", "near", "used")
+    __slots__ = ("_owned", "_source", "_start", "counts", "memory", "near", "rows", "used")
 
     def __init__(
         self, source: Any, start: int, memory: memoryview | None, *, owned: bool = True
@@ -55,6 +55,8 @@ class Held:
         self._start = start
         self._owned = owned
         self.memory = memory
+        self.rows: Any = None
+        """The items, as whoever reads them has laid them over the memory."""
         self.counts = owned
         """Whether a file is open for it."""
         self.near = not hasattr(source, "readinto_many")

@@ -192,21 +192,21 @@ class Shards:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def shard_with(self, item: int) -> tuple[int, int, memoryview | None]:
+    def shard_with(self, item: int) -> tuple[int, int, Held | None]:
         """The shard that an item lies in.
 
         Returns:
-            Its first item, the one behind its last, and its elements where they are in memory.
+            Its first item, the one behind its last, and the shard where it is in memory.
         """
         index = bisect_right(self._firsts, item) - 1
         held = self._held[index]
         if held is None and not is_url(self._places[index]):
             self._check_open()
             held = self._hold(index)
-        if held is None:
-            return self._firsts[index], self._firsts[index + 1], None
-        held.used = True
-        return self._firsts[index], self._firsts[index + 1], held.memory
+        if held is not None:
+            held.used = True
+            held = held if held.memory is not None else None
+        return self._firsts[index], self._firsts[index + 1], held
 
     def in_order(self) -> ShardsInOrder:
         """All bytes from the first on, for one reader; what is compressed passes by once."""
