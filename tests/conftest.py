@@ -173,6 +173,22 @@ def checked_zst(data: bytes) -> bytes:
     return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
 
 
+def seekable_zst(data: bytes, frame_nbytes: int = 50_000, checksums: bool = True) -> bytes:
+    """Zstandard with a table of its frames at the end; in place of checksums zeros."""
+    parts = [data[at : at + frame_nbytes] for at in range(0, len(data), frame_nbytes)]
+    frames = [checked_zst(part) for part in parts]
+    sizes = [(len(frame), len(part)) for frame, part in zip(frames, parts, strict=True)]
+    return b"".join(frames) + zst_table([(*pair, 0) if checksums else pair for pair in sizes])
+
+
+def zst_table(entries: list[tuple[int, ...]]) -> bytes:
+    """The table of a seekable file: of each frame its length, its content, maybe a checksum."""
+    checksums = any(len(entry) > 2 for entry in entries)
+    listed = b"".join(struct.pack(f"<{len(entry)}I", *entry) for entry in entries)
+    footer = struct.pack("<IBI", len(entries), 0x80 if checksums else 0, 0x8F92EAB1)
+    return struct.pack("<II", 0x184D2A5E, len(listed) + len(footer)) + listed + footer
+
+
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": partial(gzip.compress, mtime=0),
     "bz2": bz2.compress,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import idxfile
-from conftest import assert_same, blocked_gz, checked_zst, idx_bytes
+from conftest import assert_same, blocked_gz, idx_bytes, seekable_zst
 from idxfile import ChecksumError, FormatError, TrailingDataError, TruncatedError
 from idxfile.codecs import INPUT_NBYTES, Inflater, codec_named
 from idxfile.source import blocked, seeking, threads
@@ -21,19 +21,6 @@ from idxfile.source.blocked import BlockedInflater
 
 ARRAY = np.random.default_rng(3).integers(0, 40, (9000, 10, 10), np.uint8)
 WIDE = np.random.default_rng(4).integers(-(2**31), 2**31, (5000, 30), np.int32)
-
-
-def seekable_zst(data: bytes, frame_nbytes: int = 50_000, checksums: bool = True) -> bytes:
-    """Zstandard with a table of its frames at the end."""
-    frames = [checked_zst(data[at : at + frame_nbytes]) for at in range(0, len(data), frame_nbytes)]
-    entries = b"".join(
-        struct.pack("<II", len(frame), min(frame_nbytes, len(data) - n * frame_nbytes))
-        + (b"\0\0\0\0" if checksums else b"")
-        for n, frame in enumerate(frames)
-    )
-    footer = struct.pack("<IBI", len(frames), 0x80 if checksums else 0, 0x8F92EAB1)
-    table = struct.pack("<II", 0x184D2A5E, len(entries) + len(footer)) + entries + footer
-    return b"".join(frames) + table
 
 
 def table_of(data: bytes) -> bytes:
@@ -206,23 +193,97 @@ def test_a_damaged_zstd_file_is_told(at: float) -> None:
 # An index beside the file
 
 
-def test_a_table_beside_is_used_if_it_is_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is held to be so large that its members are not counted."""
+    monkeypatch.setattr(seeking, "COUNTED_NBYTES", 0)
     path = tmp_path / "x.idx.gz"
     idxfile.write(path, ARRAY, blocked=True)
-    table = table_of(path.read_bytes())
-    monkeypatch.setattr(seeking.GzipMembers, "of_hops", lambda *_: None)
-    for wrong in (None, table[:-8], table[:8], table[:8] + table[24:] + table[8:24]):
-        if wrong is not None:
-            (tmp_path / "x.idx.gz.gzi").write_bytes(wrong)
-        with idxfile.open(path) as x:
-            assert not x.random_access
-            assert np.array_equal(x[4000], ARRAY[4000])
-    (tmp_path / "x.idx.gz.gzi").write_bytes(table)
+    return path
+
+
+def test_a_table_beside_is_used_if_it_is_right(large: Path) -> None:
+    table = table_of(large.read_bytes())
+    for wrong, right in ((table[:-8], False), (table[:8], False), (table, True)):
+        Path(f"{large}.gzi").write_bytes(wrong)
+        with idxfile.open(large) as x:
+            assert x.random_access
+            assert np.array_equal(x[[8999, 4000]], ARRAY[[8999, 4000]])
+            members = x._ranges._blocks
+            assert (members._counted and len(members._packed) > 10) == right or not right
+
+
+def test_a_small_file_needs_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeking, "_table_beside", lambda *_: pytest.fail("it was read"))
+    path = tmp_path / "x.idx.gz"
+    idxfile.write(path, ARRAY, blocked=True)
     with idxfile.open(path) as x:
-        assert x.random_access
         assert np.array_equal(x[[8999, 4000]], ARRAY[[8999, 4000]])
+
+
+def same_or_told(path: Path, items: Any = range(0, 9000, 499)) -> None:
+    """Every answer is that of the file inflated, or an error."""
+    for item in items:
+        with idxfile.open(path, spool_nbytes=1000) as x:
+            try:
+                found = x[item]
+            except FormatError:
+                continue
+            assert np.array_equal(found, ARRAY[item])
+
+
+def test_no_damaged_table_makes_a_wrong_item(large: Path) -> None:
+    table = table_of(large.read_bytes())
+    random = np.random.default_rng(11)
+    words = np.frombuffer(table, "<u8")
+    lies: list[Any] = [table[:cut] for cut in (0, 4, 8, 17, len(table) - 16)]
+    for word in range(words.size):
+        for change in (1, -1, 65280, -65280, 2**40):
+            lie = words.copy()
+            lie[word] = (int(lie[word]) + change) % 2**64
+            lies.append(lie.tobytes())
+    for low, high in random.integers(1, words.size, (60, 2)):
+        lie = words.copy()
+        lie[[low, high]] = lie[[high, low]]
+        lies.append(lie.tobytes())
+        lie = words.copy()
+        lie[low] = (int(lie[low]) + 100) % 2**64
+        lie[high] = (int(lie[high]) - 100) % 2**64
+        lies.append(lie.tobytes())
+    pairs = words[1:].reshape(-1, 2)
+    for gone in range(len(pairs)):
+        lies.append(struct.pack("<Q", len(pairs) - 1) + np.delete(pairs, gone, 0).tobytes())
+        twice = np.insert(pairs, gone, pairs[gone], 0)
+        lies.append(struct.pack("<Q", len(twice)) + twice.tobytes())
+    for lie in lies:
+        Path(f"{large}.gzi").write_bytes(lie)
+        same_or_told(large, (0, 700, 4500, 8999))
+
+
+def test_a_table_of_another_file_makes_no_wrong_item(large: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.gz"
+    for array in (ARRAY[::-1], 39 - ARRAY, np.roll(ARRAY, 50_000)):  # as long, packed otherwise
+        idxfile.write(other, array, blocked=True)
+        Path(f"{large}.gzi").write_bytes(table_of(other.read_bytes()))
+        same_or_told(large)
+
+
+@pytest.mark.parametrize("limit", [seeking.COUNTED_NBYTES, 0], ids=["counted", "by hops"])
+def test_no_field_of_a_member_makes_a_wrong_item(
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeking, "COUNTED_NBYTES", limit)
+    path = tmp_path / "x.idx.gz"
+    data = idxfile.encode(ARRAY, codec="gz", blocked=True)
+    begin = blocked.member_nbytes(data) or 0
+    end = begin + (blocked.member_nbytes(data, begin) or 0)
+    places = [*range(begin, begin + 18), *range(end - 8, end)]
+    for place in places:
+        for flip in (0x01, 0x10, 0x80):
+            lie = bytearray(data)
+            lie[place] ^= flip
+            path.write_bytes(lie)
+            same_or_told(path, (0, 700, 1000, 8999))
 
 
 # The inflater that has many hands

@@ -9,6 +9,7 @@ tells what is wrong.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -76,10 +77,9 @@ def blocks_of(outer: Any, codec: str, nbytes: int) -> Blocks | None:
                 frames.judge(outer, nbytes)
             return frames
         if codec == "gz" and member_nbytes(outer.read_at(0, HEADER_NBYTES)):
-            table = _table_beside(outer.name)
-            if table is not None:
-                return GzipMembers.of_table(outer, nbytes, table)
-            return None if is_url(outer.name) else GzipMembers.of_hops(outer, nbytes)
+            if not is_url(outer.name) and outer.size <= COUNTED_NBYTES:
+                return GzipMembers.of_hops(outer, nbytes)  # no table is needed, nor believed
+            return _of_table_beside(outer, nbytes)
     except UnfitError:
         return None
     return None
@@ -118,6 +118,9 @@ class GzipMembers:
     def of_table(cls, outer: Any, nbytes: int, table: bytes) -> GzipMembers:
         """The members that a `.gzi` file lists, if they come to the right length.
 
+        All but the last must hold the same, as they do where `bgzip` writes a file: where such a
+        table is wrong, the members that are inflated show it.
+
         Raises:
             UnfitError: if they do not.
         """
@@ -131,7 +134,9 @@ class GzipMembers:
         members._packed.extend(pairs[::2])
         members._content.extend(pairs[1::2])
         rising = (low < high for low, high in pairwise(members._packed))
-        if not all(rising) or any(low > high for low, high in pairwise(members._content)):
+        sizes = [high - low for low, high in pairwise(members._content)]
+        alike = len({*sizes[:-1]}) <= 1 and min(sizes, default=1) > 0
+        if not all(rising) or not alike or members._content[-1] > nbytes:
             raise UnfitError
         members._count_all()
         return members
@@ -190,25 +195,36 @@ class GzipMembers:
         self._counted = True
 
 
-def _table_beside(name: str) -> bytes | None:
-    """The index that `bgzip` writes beside a file, if there is one that is not older."""
-    place = f"{name}.gzi"
-    if is_url(name):
-        from .remote import open_remote
+def _of_table_beside(outer: Any, nbytes: int) -> GzipMembers | None:
+    """The members by the table beside the file; without a right one by hops, if it is near."""
+    far = is_url(outer.name)
+    table = (_table_afar if far else _table_beside)(f"{outer.name}.gzi", outer)
+    if table is not None:
+        with contextlib.suppress(UnfitError):
+            return GzipMembers.of_table(outer, nbytes, table)
+    return None if far else GzipMembers.of_hops(outer, nbytes)
 
-        try:
-            remote = open_remote(place, 1 << 28)
-        except (OSError, IdxError):
-            return None
-        try:
-            return remote.read_at(0, 1 << 62)
-        finally:
-            remote.close()
+
+def _table_afar(place: str, outer: Any) -> bytes | None:
+    from .remote import open_remote
+
     try:
-        if os.stat(place).st_mtime_ns < os.stat(name).st_mtime_ns:
+        remote = open_remote(place, 1 << 28)
+    except (OSError, IdxError):
+        return None
+    try:
+        return remote.read_at(0, outer.size)
+    finally:
+        remote.close()
+
+
+def _table_beside(place: str, outer: Any) -> bytes | None:
+    """The index that `bgzip` writes beside a file, if there is one that is not older."""
+    try:
+        if os.stat(place).st_mtime_ns < os.stat(outer.name).st_mtime_ns:
             return None
         with open(place, "rb") as file:
-            return file.read()
+            return file.read(outer.size)  # every member is longer than what is said of it
     except OSError:
         return None
 
