@@ -103,6 +103,14 @@ def plan_of(
     return most if count is None else _filled(count, most if header.item_nbytes else count)
 
 
+def shard_count(header: Header, shards: int | None, shard_nbytes: int | None) -> int | None:
+    """How many shards are meant, where one may have so many bytes; None for no shards."""
+    if shard_nbytes is None:
+        return shards
+    plan = plan_of(header, header.shape[0], shards, shard_nbytes, "")
+    return len(plan) if isinstance(plan, list) else None
+
+
 def _spread(count: int | None, shards: int, name: str) -> list[int]:
     """How many items go into each of so many shards."""
     if not 1 <= shards <= MOST_SHARDS:

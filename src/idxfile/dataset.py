@@ -16,7 +16,7 @@ import numpy as np
 from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator
 from .classes import write_classes
-from .cutting import plan_of
+from .cutting import shard_count
 from .elements import Array, smallest_type
 from .errors import PairError, sides
 from .header import Header
@@ -382,7 +382,8 @@ class Dataset:
             FileExistsError: for shards in another number, or in a store.
             ValueError: for an executor together with a codec, and no shards.
         """
-        shards = self._shard_count(shards, shard_nbytes)
+        header = Header.of(self._images.dtype.name, self._images.shape)
+        shards = shard_count(header, shards, shard_nbytes)
         if executor is not None and codec is not None and shards is None:
             raise ValueError(
                 "a compressed file is written from front to back: with an executor, say how many "
@@ -418,7 +419,8 @@ class Dataset:
         shard_nbytes: int | None = None,
     ) -> tuple[str, str]:
         """The paths that `save` would write; of shards, the patterns that stand for them."""
-        shards = self._shard_count(shards, shard_nbytes)
+        header = Header.of(self._images.dtype.name, self._images.shape)
+        shards = shard_count(header, shards, shard_nbytes)
         table = self._saved_table()
         images, labels = pair_names(
             self.split or "train",
@@ -450,14 +452,6 @@ class Dataset:
             self._table = table if index is None else table[index]
 
     # Inside
-
-    def _shard_count(self, shards: int | None, shard_nbytes: int | None) -> int | None:
-        """How many shards keep within so many bytes; images and labels have as many."""
-        if shard_nbytes is None:
-            return shards
-        header = Header.of(self._images.dtype.name, self._images.shape)
-        plan = plan_of(header, len(self), shards, shard_nbytes, "images")
-        return len(plan) if isinstance(plan, list) else None
 
     def _saved_table(self) -> Array:
         """The labels in the smallest type that holds them all."""

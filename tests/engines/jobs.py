@@ -75,3 +75,25 @@ def noted(folder: str, number: int) -> int:
 def nothing_left(folder: Path, *expected: str) -> None:
     """There is nothing in a folder but this: no temporary file either."""
     assert sorted(os.listdir(folder)) == sorted(expected)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Name and content of all files of a folder, hidden ones too."""
+    return {name: (folder / name).read_bytes() for name in sorted(os.listdir(folder))}
+
+
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+"""What nobody reaches from another machine."""
+
+
+def listening() -> list[str]:
+    """Where this process and all that it started listen."""
+    import psutil
+
+    here = psutil.Process()
+    connections = [
+        each
+        for process in (here, *here.children(recursive=True))
+        for each in process.net_connections()
+    ]
+    return [each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN]

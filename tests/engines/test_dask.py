@@ -20,11 +20,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import basic_indices
 from jobs import (
+    LOOPBACK,
+    contents,
     doubled,
     end_always,
     end_once,
     fail_in_the_middle,
     files,
+    listening,
     noted,
     nothing_left,
     total,
@@ -206,6 +209,30 @@ def test_what_cannot_be_written_by_position_is_refused(
     nothing_left(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["x.idx", "x.idx3-short.gz"])
+@pytest.mark.parametrize("cut", [{"shards": 3}, {"shards": 9}, {"shard_nbytes": 200}])
+def test_an_array_is_shards(tmp_path: Path, name: str, cut: dict[str, int]) -> None:
+    values = np.arange(7 * 6 * 4).reshape(7, 6, 4).astype("int16")
+    for folder in ("alone", "many"):
+        (tmp_path / folder).mkdir()
+    alone = tmp_path / "alone" / name
+    with idxfile.create(alone, dtype="int16", item_shape=(6, 4), count=7, **cut) as writer:
+        writer.append(values)
+    to_idx(da.from_array(values, chunks=(3, 2, 4)), tmp_path / "many" / name, **cut)
+    assert contents(tmp_path / "many") == contents(tmp_path / "alone")
+    assert idxfile.check(tmp_path / "many" / "x.manifest.json").ok
+
+
+@pytest.mark.parametrize("name", ["x.idx", "x.idx.gz"])
+@pytest.mark.parametrize("fault", REFUSED)
+def test_shards_that_fail_leave_what_was_there(tmp_path: Path, fault: str, name: str) -> None:
+    to_idx(da.zeros(9, dtype="uint8"), tmp_path / name, shards=2)
+    before = contents(tmp_path)
+    with pytest.raises(UnsupportedError, match=fault.partition(r" \(")[0]):
+        to_idx(REFUSED[fault](), tmp_path / name, shards=2)
+    assert contents(tmp_path) == before
+
+
 # Workers
 
 
@@ -339,6 +366,14 @@ def test_a_cluster_is_started_and_ended(pair: Any) -> None:
 
 
 @pytest.mark.slow
+def test_what_is_started_here_listens_to_this_machine_alone() -> None:
+    with executor(workers=2) as workers:
+        workers.submit(pow, 2, 3).result()
+        assert len(listening()) > 4
+        assert set(listening()) <= LOOPBACK
+
+
+@pytest.mark.slow
 def test_a_slab_that_no_worker_survives_is_an_error(pair: Any) -> None:
     with (
         idxfile.open(pair[0]) as array,
@@ -356,4 +391,11 @@ def test_nobody_at_the_address_is_an_error_of_the_system() -> None:
         pytest.raises(OSError, match="Timed out"),
         executor("tcp://127.0.0.1:1"),
     ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["here", "tcp://127.0.0.1", "tcp://127.0.0.1:", "127.0.0.1:x"])
+def test_what_is_no_address_is_told_at_once(words: str) -> None:
+    with pytest.raises(ConnectionError, match="is no address of a scheduler"), executor(words):
         pass

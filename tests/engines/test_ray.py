@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from functools import partial
@@ -13,11 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 from jobs import (
+    LOOPBACK,
+    contents,
     doubled,
     end_always,
     end_once,
     fail_in_the_middle,
     files,
+    listening,
     noted,
     nothing_left,
     total,
@@ -174,6 +180,27 @@ def _only_threes(batch: dict[str, Any]) -> dict[str, Any]:
     return {name: column[wanted] for name, column in batch.items()}
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("item", ["item", None])
+@pytest.mark.parametrize("cut", [{"shards": 3}, {"shard_nbytes": 100_000}])
+def test_rows_are_written_as_shards(
+    pair: Any, workers: Any, tmp_path: Path, suffix: str, item: str | None, cut: dict[str, int]
+) -> None:
+    ds = read_idx(pair[0], pair[1], override_num_blocks=5)
+    there = tmp_path / "there"
+    there.mkdir()
+    write_idx(
+        ds.random_shuffle(seed=1) if item else ds,
+        there / f"train-images-idx3-short{suffix}",
+        there / f"train-labels-idx1-ubyte{suffix}",
+        item=item,
+        **cut,
+    )
+    with idxfile.open_dataset(pair[0]) as opened:
+        opened.save(tmp_path / "alone", codec=suffix[1:] or None, **cut)
+    assert contents(there) == contents(tmp_path / "alone")
+
+
 def test_a_type_is_narrowed_where_every_value_survives(
     pair: Any, workers: Any, tmp_path: Path
 ) -> None:
@@ -305,3 +332,34 @@ def test_what_is_queued_is_cancelled_and_a_ray_that_was_there_stays(
 
 def test_results_are_what_was_returned(workers: Any) -> None:
     assert workers.submit(pickle.loads, pickle.dumps({"a": (1, None)})).result() == {"a": (1, None)}
+
+
+# Where it is
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    {
+        "127.0.0.1:1": "no Ray answers at 127.0.0.1:1: .*refused",
+        "ray://127.0.0.1:1": "no Ray answers at ray://127.0.0.1:1",
+        "no-host.invalid:6379": "no Ray answers at no-host.invalid:6379",
+        "127.0.0.1:99999999": "no Ray answers",
+        "here": "'here' is no address of a Ray",
+    }.items(),
+)
+def test_a_wrong_address_is_told_at_once(address: str, told: str) -> None:
+    code = (
+        "from idxfile.adapters.ray import executor\n"
+        f"try:\n    with executor({address!r}): pass\n"
+        "except ConnectionError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert re.match(told, done.stdout), done
+
+
+def test_what_is_started_here_listens_to_this_machine_alone(workers: Any) -> None:
+    workers.submit(pow, 2, 3).result()
+    assert len(listening()) > 4
+    assert set(listening()) <= LOOPBACK

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor
 from functools import lru_cache
 from typing import Any
@@ -21,12 +22,15 @@ from ..elements import Array
 from ..errors import MissingExtraError, UnsupportedError
 from ..header import IDX_TYPE_NAMES
 from ..items import Items
+from ..shards import ShardFacts
 from ..slabs.filling import Ground, laid_out
 from ..slabs.planning import SLAB_NBYTES, plan
 from ..slabs.running import AHEAD
+from ..slabs.spreading import Part, Spread, spread_out
 
 try:
     import dask.array as da
+    from dask import compute, delayed
     from dask.base import tokenize
 except ImportError as error:
     raise MissingExtraError(
@@ -40,6 +44,8 @@ _SMALL_NBYTES = 1 << 12
 
 _OPEN_FILES = 16
 """Files that a worker keeps open between one chunk and the next."""
+
+_ADDRESS = re.compile(r"inproc://.+|.+:\d+(/.*)?")
 
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """What a worker begins with: Ctrl-C is for the process that started it."""
@@ -91,21 +97,30 @@ def dataset(ds: Dataset, *, slab_nbytes: int = SLAB_NBYTES) -> tuple[da.Array, d
     return _array(_Lazy(ds, "images"), chunks), _array(_Lazy(ds, "labels"), chunks[:1])
 
 
-def to_idx(array: da.Array, file: Any) -> None:
-    """Compute an array and write it into one raw IDX file, on the scheduler that is in charge.
+def to_idx(
+    array: da.Array, file: Any, *, shards: int | None = None, shard_nbytes: int | None = None
+) -> None:
+    """Compute an array and write it as an IDX file or as shards, on the scheduler in charge.
 
     Each chunk is written by whoever computed it, to its place in a file that has its whole length
     from the beginning and gets its name at the end. Workers see the file under the same path. An
     object of S3 is sent in parts by whoever computed them; chunks are joined until they are long
     enough for one (32 MiB, or a ten thousandth of the object).
 
+    Shards are filled in the same way. Compressed ones and those in a store are written by one
+    worker each, from front to back, which has all chunks of its shard in memory then.
+
     Args:
         array: of an element type that IDX has, and of known shape.
-        file: the path to write, or the address of an object of S3.
+        file: the path to write, or the address of an object.
+        shards: write so many files instead of one, `x-00000-of-00042.idx` … for `x.idx`, and a
+            manifest beside them; any store takes them, and the suffix may be that of a codec.
+        shard_nbytes: likewise, files of about so many bytes before compression.
 
     Raises:
-        UnsupportedError: for another element type, an unknown shape, masked values, a compressed
-            file, and a store that takes no parts from many.
+        UnsupportedError: for another element type, an unknown shape, masked values, a single file
+            that is compressed, and for a store that takes no parts from many.
+        FileExistsError: for another set of shards of this name; in a store, for any.
         OSError: as the system gives it.
 
     Example:
@@ -136,11 +151,35 @@ def to_idx(array: da.Array, file: Any) -> None:
         )
     whole_items = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
     shape = [int(size) for size in array.shape]
+    if shards is not None or shard_nbytes is not None:
+        with spread_out(
+            file, array.dtype, shape, shards=shards, shard_nbytes=shard_nbytes
+        ) as spread:
+            spread.written += _shards_written(whole_items, spread)
+        return
     with laid_out(file, array.dtype, shape) as ground:
         if shape and ground.step > 1:
             ranges = ground.cut(max(whole_items.chunks[0], default=1))
             whole_items = whole_items.rechunk({0: tuple(high - low for low, high in ranges) or -1})
         da.store([whole_items], [_Target(ground)], lock=False)
+
+
+def _shards_written(array: da.Array, spread: Spread) -> Iterable[ShardFacts]:
+    """Compute the items of each shard, and write them."""
+    pieces = [array[part.first : part.stop] for part in spread.parts]
+    if spread.by_position:
+        da.store(pieces, [_Target(part.laid()) for part in spread.parts], lock=False)
+        tasks = [delayed(part.judged, pure=False)() for part in spread.parts]
+    else:
+        write = delayed(_shard_written, pure=False)
+        whole = [piece.rechunk(-1).to_delayed().item() for piece in pieces]
+        tasks = [write(part, block) for part, block in zip(spread.parts, whole, strict=True)]
+    yield from compute(*tasks)
+
+
+def _shard_written(part: Part, chunk: Any) -> ShardFacts:
+    """Write a shard from front to back."""
+    return part.write([_checked(chunk, part.header.shape, part)])
 
 
 @contextlib.contextmanager
@@ -172,6 +211,10 @@ def executor(address: Any = None, *, workers: int | None = None) -> Iterator[Exe
     with contextlib.ExitStack() as stack:
         client = address
         if not isinstance(client, Client):
+            if address is not None and not _ADDRESS.fullmatch(address):
+                raise ConnectionError(
+                    f"{address!r} is no address of a scheduler, as tcp://HOST:PORT is"
+                )
             if address is None:
                 address = stack.enter_context(
                     LocalCluster(
@@ -269,16 +312,25 @@ class _Target:
         self._ground = ground
 
     def __setitem__(self, key: tuple[slice, ...], chunk: Any) -> None:
-        header = self._ground.header
-        block = np.asarray(chunk)
         expected = tuple(part.stop - part.start for part in key)
-        if block.dtype.name != header.element.name or block.shape != expected:
-            raise UnsupportedError(
-                f"a chunk is {block.dtype.name} {block.shape}, and was to be "
-                f"{header.element.name} {expected}",
-                file=self._ground.name,
-                found=block.dtype.name,
-                expected=header.element.name,
-                hint="tell Dask the right dtype= and chunks= where the array is made",
-            )
+        block = _checked(chunk, expected, self._ground)
         self._ground.write(key[0].start if key else 0, block if key else block.reshape(1))
+
+
+def _checked(chunk: Any, shape: tuple[int, ...], target: Ground | Part) -> Array:
+    """A chunk as what it was said to be.
+
+    Raises:
+        UnsupportedError: when it is something else.
+    """
+    element = target.header.element.name
+    block = np.asarray(chunk)
+    if block.dtype.name != element or block.shape != shape:
+        raise UnsupportedError(
+            f"a chunk is {block.dtype.name} {block.shape}, and was to be {element} {shape}",
+            file=target.name,
+            found=block.dtype.name,
+            expected=element,
+            hint="tell Dask the right dtype= and chunks= where the array is made",
+        )
+    return block

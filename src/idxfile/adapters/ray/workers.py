@@ -56,7 +56,7 @@ def executor(address: str | None = None, *, workers: int | None = None) -> Itera
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of it
         with _found(address):
             ray.init(address, **options)
-    pool = _Workers()
+    pool = Workers()
     try:
         yield pool
     except BaseException:
@@ -98,10 +98,12 @@ def _found(address: str) -> Iterator[None]:
 
     host, _, port = address.removeprefix("ray://").rpartition(":")
     host = host.strip("[]")
-    if port.isdecimal():
+    if address != _HERE:
+        if not port.isdecimal():
+            raise ConnectionError(f"{address!r} is no address of a Ray, as HOST:PORT is")
         try:
             socket.create_connection((host, int(port)), _ANSWERED_WITHIN).close()
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             raise ConnectionError(f"no Ray answers at {address}: {error}") from error
     name = "ENABLE_RAY_CLUSTER"
     before = getattr(ray_constants, name)
@@ -113,7 +115,7 @@ def _found(address: str) -> Iterator[None]:
         setattr(ray_constants, name, before)
 
 
-class _Workers(Executor):
+class Workers(Executor):
     """Calls as tasks of Ray."""
 
     def __init__(self) -> None:

@@ -14,16 +14,21 @@ from ray.data.block import BlockAccessor
 from ray.data.datasource import Datasink
 from ray.exceptions import RayTaskError
 
+from ...array import open as open_idx
+from ...cutting import shard_count
 from ...elements import Array, exactly
 from ...errors import IdxError, UnsupportedError
 from ...gathering import scatter
 from ...header import IDX_TYPE_NAMES, MAX_DIMENSION, Header
+from ...items import Items
+from ...slabs.choosing import write_items
 from ...slabs.filling import writable_by_many
 from ...source import LocalFile
 from ...source.local import read_exactly, write_exactly
 from ...source.places import is_url, public
-from ...staging import atomic_file
+from ...staging import atomic_file, hidden_folder
 from ...writer import IdxWriter, create
+from .workers import Workers
 
 __all__ = ["IdxDatasink", "write_idx"]
 
@@ -40,13 +45,18 @@ def write_idx(
     item: str | None = "item",
     dtype: Any = None,
     label_dtype: Any = None,
+    shards: int | None = None,
+    shard_nbytes: int | None = None,
     **options: Any,
 ) -> None:
-    """Write a dataset of Ray Data into one raw IDX file, and its labels into another.
+    """Write a dataset of Ray Data into one raw IDX file, and its labels into another; or as shards.
 
     Every worker writes its rows by position, in the order of the column of item numbers; numbers
     that are missing (rows were filtered out) leave no hole. The files get their names at the end,
     and workers see them under the same paths.
+
+    How many rows come is known at the end: shards are made then, of a raw file beside them, each by
+    one worker.
 
     Args:
         ds: a dataset.
@@ -58,6 +68,9 @@ def write_idx(
             the rows in their order, through this process, where there is no such column.
         dtype: the element type to write, where every value survives in it; None is the column's.
         label_dtype: that of the labels. Ray makes int64 of numbers that go through Python.
+        shards: write so many files instead of one, `x-00000-of-00042.idx` … for `x.idx`, with a
+            manifest; their suffix may be that of a codec. Labels have as many.
+        shard_nbytes: likewise, as many as keep files of images at about so many bytes.
         options: what `ray.data.Dataset.write_datasink` takes: `concurrency` …
 
     Raises:
@@ -69,13 +82,47 @@ def write_idx(
     columns = [Column(image, os.fsdecode(file), dtype)]
     if labels_file is not None:
         columns.append(Column(label, os.fsdecode(labels_file), label_dtype))
-    if item is None:
-        _stream(ds, columns)
-        return
     with contextlib.ExitStack() as stack:
-        paths = [stack.enter_context(_unsized(column.file)) for column in columns]
+        if shards is not None or shard_nbytes is not None:
+            aside = stack.enter_context(hidden_folder(_folder_of(columns[0])))
+            paths = [os.path.join(aside, str(number)) for number in range(len(columns))]
+            if item is not None:
+                for path in paths:
+                    _begin(path)
+        elif item is not None:
+            paths = [stack.enter_context(_unsized(column.file)) for column in columns]
+        else:
+            paths = [column.file for column in columns]
         with _own_errors():
-            ds.write_datasink(IdxDatasink(columns, paths, item), **options)
+            if item is None:
+                _stream(ds, columns, paths)
+            else:
+                ds.write_datasink(IdxDatasink(columns, paths, item), **options)
+        if shards is not None or shard_nbytes is not None:
+            _cut(columns, paths, shards, shard_nbytes)
+
+
+def _folder_of(column: Column) -> str:
+    """The folder that shards are made in."""
+    if is_url(column.file):
+        raise UnsupportedError(
+            "how many rows come is known at the end: shards are made beside the file then",
+            file=public(column.file),
+            hint="write shards on a disk that all share, and copy them, the manifest last",
+        )
+    return os.path.dirname(os.path.realpath(column.file))
+
+
+def _cut(
+    columns: Sequence[Column], paths: Sequence[str], shards: int | None, shard_nbytes: int | None
+) -> None:
+    """Cut raw files into shards, as many for each."""
+    workers = Workers()
+    for column, path in zip(columns, paths, strict=True):
+        with open_idx(path) as array:
+            shards = shard_count(array.header, shards, shard_nbytes)
+            shard_nbytes = None
+            write_items(Items([array]), column.file, shards=shards, executor=workers)
 
 
 @dataclass(frozen=True)
@@ -212,8 +259,13 @@ def _unsized(path: str) -> Iterator[str]:
             hint="item=None sends the rows in their order, through this process",
         )
     with atomic_file(writable_by_many(path)) as temporary:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        _begin(temporary)
         yield temporary
+
+
+def _begin(path: str) -> None:
+    """Make an empty file."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
 
 
 def _settle(path: str, header: Header, runs: Array) -> None:
@@ -242,19 +294,19 @@ def _move(file: LocalFile, source: int, target: int, nbytes: int) -> None:
         write_exactly(file.fd, piece, target + done)
 
 
-def _stream(ds: ray.data.Dataset, columns: Sequence[Column]) -> None:
+def _stream(ds: ray.data.Dataset, columns: Sequence[Column], paths: Sequence[str]) -> None:
     """Write the rows in their order, one batch after the other."""
     order = ds.context.execution_options
     before, order.preserve_order = order.preserve_order, True
     writers: dict[Column, IdxWriter] = {}
     try:
-        with contextlib.ExitStack() as stack, _own_errors():
+        with contextlib.ExitStack() as stack:
             for batch in ds.iter_batches(batch_size=None, batch_format="numpy"):
-                for column in columns:
+                for column, path in zip(columns, paths, strict=True):
                     values, header = column.of(batch)
                     if column not in writers:
                         kind, shape = header.element.name, header.item_shape
-                        writer = create(column.file, dtype=kind, item_shape=shape)
+                        writer = create(path, dtype=kind, item_shape=shape)
                         writers[column] = stack.enter_context(writer)
                     writers[column].append(values)
             if not writers:
