@@ -61,8 +61,9 @@ $(VENV)/.formats: $(VENV)/.test
 # PyTorch by itself and first: this release is the small one, for processors.
 $(VENV)/.frameworks: $(VENV)/.formats
 	$(BIN)/pip install -q 'torch==2.13.0'
-	$(BIN)/pip install -q --group frameworks --group engines --group browser
-	sh tests/system-packages.sh chromium
+	$(BIN)/pip install -q --group frameworks --group engines --group browser --group clouds
+	sh tests/system-packages.sh chromium npm
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/node azurite@3.35.0
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.base

@@ -1,0 +1,131 @@
+"""One environment for both packages of a cloud: what each is told of what the other one reads."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from idxfile.source.remote import settings
+
+STRING = "DefaultEndpointsProtocol=https;AccountName=me;AccountKey=a2V5==;EndpointSuffix=core.cn"
+NAMED = {"AZURE_STORAGE_ACCOUNT": "me", "AZURE_STORAGE_KEY": "a2V5"}
+ENDPOINT = "http://127.0.0.1:1/me"
+CASES: list[tuple[str, dict[str, str], dict[str, Any], dict[str, Any]]] = [
+    # scheme, environment, for obstore, for fsspec: what each does not read by itself
+    ("az", {}, {}, {}),
+    (
+        "az",
+        {"AZURE_STORAGE_CONNECTION_STRING": STRING},
+        {"account_name": "me", "account_key": "a2V5==", "endpoint": "https://me.blob.core.cn"},
+        {},
+    ),
+    (
+        "abfs",
+        {"AZURE_STORAGE_CONNECTION_STRING": f"BlobEndpoint={ENDPOINT}/;SharedAccessSignature=s=1"},
+        {"endpoint": ENDPOINT, "sas_key": "s=1"},
+        {},
+    ),
+    (
+        "az",
+        {"AZURE_STORAGE_CONNECTION_STRING": "UseDevelopmentStorage=true"},
+        {"use_emulator": True},
+        {},
+    ),
+    (
+        "az",
+        {"AZURE_STORAGE_USE_EMULATOR": "true"},
+        {},
+        {"connection_string": "UseDevelopmentStorage=true"},
+    ),
+    (
+        "az",
+        NAMED,
+        {"account_name": "me", "account_key": "a2V5"},
+        {"account_name": "me", "account_key": "a2V5"},
+    ),
+    (
+        "az",
+        {"AZURE_STORAGE_ACCOUNT_NAME": "me", "AZURE_STORAGE_SAS_KEY": "s=1"},
+        {},
+        {"account_name": "me", "sas_token": "s=1"},
+    ),
+    (
+        "az",
+        {**NAMED, "AZURE_ENDPOINT": ENDPOINT},
+        {"account_name": "me", "account_key": "a2V5"},
+        {"connection_string": f"BlobEndpoint={ENDPOINT};AccountName=me;AccountKey=a2V5"},
+    ),
+    (
+        "az",
+        {"AZURE_STORAGE_ACCOUNT_NAME": "me", "AZURE_SKIP_SIGNATURE": "true"},
+        {},
+        {"account_name": "me", "anon": True},
+    ),
+    (
+        "az",
+        {"AZURE_STORAGE_ACCOUNT": "me", "AZURE_STORAGE_ANON": "1"},
+        {"account_name": "me", "skip_signature": True},
+        {"account_name": "me"},
+    ),
+    ("gs", {}, {}, {}),
+    (
+        "gs",
+        {"STORAGE_EMULATOR_HOST": "127.0.0.1:1"},
+        {"base_url": "http://127.0.0.1:1", "bearer_token": "none"},
+        {"token": "anon"},
+    ),
+    ("gs", {"GOOGLE_SKIP_SIGNATURE": "true"}, {}, {"token": "anon"}),
+    (
+        "gs",
+        {"GOOGLE_BASE_URL": "http://127.0.0.1:1", "GOOGLE_SERVICE_ACCOUNT": "/key.json"},
+        {},
+        {"endpoint_url": "http://127.0.0.1:1", "token": "/key.json"},
+    ),
+    ("gs", {"GOOGLE_SERVICE_ACCOUNT_KEY": '{"type": "x"}'}, {}, {"token": {"type": "x"}}),
+    ("s3", {"AWS_SKIP_SIGNATURE": "true"}, {}, {"anon": True}),
+    ("s3", {"AWS_SKIP_SIGNATURE": "false"}, {}, {}),
+    ("hf", {"HF_TOKEN": "t"}, {}, {}),
+]
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("AZURE_", "GOOGLE_", "STORAGE_", "AWS_")):
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(("scheme", "environment", "for_obstore", "for_fsspec"), CASES)
+def test_an_environment_and_what_each_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
+    environment: dict[str, str],
+    for_obstore: dict[str, Any],
+    for_fsspec: dict[str, Any],
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert settings.for_obstore(scheme) == for_obstore
+    assert settings.for_fsspec(scheme) == for_fsspec
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "value", "plain"),
+    [
+        ("s3", "AWS_ENDPOINT_URL", "http://127.0.0.1:1", True),
+        ("s3", "AWS_ENDPOINT_URL_S3", "https://127.0.0.1:1", False),
+        ("az", "AZURE_STORAGE_ENDPOINT", ENDPOINT, True),
+        ("az", "AZURE_STORAGE_CONNECTION_STRING", f"BlobEndpoint={ENDPOINT}", True),
+        ("az", "AZURE_STORAGE_CONNECTION_STRING", STRING, False),
+        ("gs", "STORAGE_EMULATOR_HOST", "localhost:1", True),
+        ("gs", "GOOGLE_BASE_URL", "https://127.0.0.1:1", False),
+        ("az", "AWS_ENDPOINT_URL", "http://127.0.0.1:1", False),
+    ],
+)
+def test_plain_http_is_spoken_only_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, name: str, value: str, plain: bool
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert settings.is_plain(scheme) is plain
