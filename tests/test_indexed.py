@@ -6,6 +6,7 @@ import gzip
 import os
 import pickle
 import sys
+import zlib
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,92 @@ def test_a_damaged_index_is_not_used(path: Path) -> None:
     with opened(path) as x:
         assert not x.random_access
         assert np.array_equal(x[5], ARRAY[5])
+
+
+def renamed(index: Path, name: str) -> None:
+    index.rename(index.with_name(name))
+
+
+def shown(path: Path, array: Any = ARRAY) -> None:
+    """Whatever lies in the cache folder, the items are those of the file."""
+    with opened(path) as x:
+        assert np.array_equal(x[[19_999, 11_111, 5]], array[[19_999, 11_111, 5]])
+
+
+def test_no_index_in_the_cache_makes_a_wrong_item(path: Path, tmp_path: Path) -> None:
+    shown(path)
+    (index,) = indexes(path)
+    right = index.read_bytes()
+    other = tmp_path / "other.idx.gz"
+    other.write_bytes(gzip.compress(idx_bytes(39 - ARRAY)))
+    shown(other, 39 - ARRAY)
+    (theirs,) = {*indexes(path)} - {index}
+    key = index.name.partition("-")[0]
+    lies = [right[:cut] for cut in (0, 7, len(right) // 2, len(right) - 1)]
+    lies += [right + b"\0", theirs.read_bytes()]
+    for lie in lies:
+        index.write_bytes(lie)
+        shown(path)
+    for lie in lies:  # under the name that would be right by its own checksum alone
+        for left in {*indexes(path)} - {theirs}:
+            left.unlink()
+        (index.parent / f"{key}-{zlib.crc32(lie):08x}.gzidx").write_bytes(lie)
+        shown(path)
+    renamed(theirs, f"{key}-{theirs.name.partition('-')[2]}")
+    shown(path)
+
+
+def test_an_index_that_the_package_no_longer_reads_is_made_anew(path: Path) -> None:
+    shown(path)
+    (index,) = indexes(path)
+    with opened(path) as x:
+        x[0]
+        mark = x._ranges._mark
+    old = index.with_name("old")
+    old.write_bytes(b"of an older version")
+    index.unlink()
+    renamed(old, f"{index.name.partition('-')[0]}-{mark(str(old))}.gzidx")
+    shown(path)
+    assert indexes(path) == [index]
+
+
+def test_a_file_that_was_replaced_with_its_time_gets_another_index(path: Path) -> None:
+    packed = [gzip.compress(idx_bytes(a), compresslevel=0, mtime=0) for a in (ARRAY, 39 - ARRAY)]
+    assert len(packed[0]) == len(packed[1])
+    for data, array in zip(packed, (ARRAY, 39 - ARRAY), strict=True):
+        path.write_bytes(data)
+        os.utime(path, (10**9, 10**9))
+        shown(path, array)
+    assert len(indexes(path)) == 2
+
+
+def _made(path: Path, queue: Any) -> None:
+    try:
+        shown(path)
+        queue.put("right")
+    except BaseException as error:
+        queue.put(repr(error))
+
+
+def test_two_processes_that_make_it_at_once(path: Path) -> None:
+    context = get_context("fork")
+    queue = context.SimpleQueue()
+    children = [context.Process(target=_made, args=(path, queue)) for _ in range(3)]
+    for child in children:
+        child.start()
+    assert [queue.get() for _ in children] == ["right"] * 3
+    for child in children:
+        child.join(30)
+    shown(path)
+    assert indexes(path)
+    assert not [p for p in (path.parent / "home" / "indexes").iterdir() if p.suffix != ".gzidx"]
+
+
+def test_a_folder_that_cannot_be_made(path: Path) -> None:
+    home = path.parent / "home"
+    home.mkdir()
+    (home / "indexes").write_bytes(b"no folder")
+    shown(path)
 
 
 def flipped(data: bytes) -> bytes:

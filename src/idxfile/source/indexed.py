@@ -32,6 +32,8 @@ SPACING_NBYTES = 1 << 21
 
 _PIECE_NBYTES = 1 << 20
 
+_END_NBYTES = 1 << 10
+
 _DEFLATE_MOST = 1032
 """No deflate stream holds more than so many bytes in one of its own."""
 
@@ -64,7 +66,9 @@ class IndexedContent(ContentByRanges):
         self.inflated_nbytes = 0
         """How much was inflated so far, about."""
         identity = f"{os.path.realpath(outer.name)}\0{outer.identity}\0{SPACING_NBYTES}\0{nbytes}"
-        self._key = hashlib.sha256(os.fsencode(identity)).hexdigest()[:40]
+        # At the end stands the checksum of the content: of the file of today, whatever its time.
+        end = outer.read_at(max(0, outer.size - _END_NBYTES), outer.size)
+        self._key = hashlib.sha256(os.fsencode(identity) + end).hexdigest()[:40]
         self._outer = outer
         self._lock = threading.Lock()
         self._reader: Any = None
@@ -83,7 +87,7 @@ class IndexedContent(ContentByRanges):
                 key, _, crc = name.partition(".")[0].partition("-")
                 if key == self._key:
                     path = os.path.join(folder, name)
-                    if f"{_crc_of(path):08x}" == crc:
+                    if self._mark(path) == crc:
                         return path
         return None
 
@@ -119,8 +123,8 @@ class IndexedContent(ContentByRanges):
         # A reader has threads, and they do not come along when a process is forked.
         if self._reader is None or self._process != os.getpid():
             path = self.find()
-            if path is None:
-                path = self._make()
+            made = path is None
+            path = path or self._make()
             self._reader = _reader_of(self._outer, 1)
             self._process = os.getpid()
             # One that is open when the interpreter ends makes it abort.
@@ -128,8 +132,22 @@ class IndexedContent(ContentByRanges):
             try:
                 self._reader.import_index(path)
             except (OSError, RuntimeError, ValueError) as error:
+                self._close()
+                self._reader = None
+                if not made:  # of another version of the package
+                    with contextlib.suppress(OSError):
+                        os.unlink(path)
+                    return self._open()
                 raise UnfitError from error
         return self._reader
+
+    def _mark(self, path: str) -> str:
+        """What an index file has in its name: no other is, by that name, one of this file."""
+        crc = crc32(self._key.encode(), 0)
+        with open(path, "rb") as file:
+            while piece := file.read(_PIECE_NBYTES):
+                crc = crc32(piece, crc)
+        return f"{crc:08x}"
 
     def _make(self) -> str:
         """Make the index, and give it its name."""
@@ -147,7 +165,7 @@ class IndexedContent(ContentByRanges):
                     if found != strict.result():
                         raise UnfitError
                     reader.export_index(path)
-                final = os.path.join(folder, f"{self._key}-{_crc_of(path):08x}.gzidx")
+                final = os.path.join(folder, f"{self._key}-{self._mark(path)}.gzidx")
                 os.replace(path, final)
                 return final
         except (OSError, RuntimeError, ValueError) as error:
@@ -191,14 +209,6 @@ def _read_all(reader: Any, nbytes: int) -> tuple[int, int]:
 def _reader_of(outer: LocalFile, parallel: int) -> Any:
     rapidgzip = import_module("rapidgzip")
     return rapidgzip.RapidgzipFile(outer.name, parallelization=parallel, chunk_size=SPACING_NBYTES)
-
-
-def _crc_of(path: str) -> int:
-    crc = 0
-    with open(path, "rb") as file:
-        while piece := file.read(_PIECE_NBYTES):
-            crc = crc32(piece, crc)
-    return crc
 
 
 def _folder() -> str:
