@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import mmap
 import os
@@ -105,9 +106,18 @@ class LocalFile:
 
     @property
     def buffer(self) -> memoryview | None:
-        """The map, made when it is first asked for; None for an empty file too."""
+        """The map, made when it is first asked for; None for an empty file too.
+
+        Where the system allows no map of that size (`ulimit -d`, no overcommitment), there is none,
+        and the file is read by position.
+        """
         if self._buffer is None and self.mapped and self.size:
-            self._buffer = memoryview(map_private(self.fd, self.size))
+            try:
+                self._buffer = memoryview(map_private(self.fd, self.size))
+            except (OSError, OverflowError, ValueError) as error:
+                if getattr(error, "errno", errno.ENOMEM) != errno.ENOMEM:
+                    raise
+                self.mapped = False
         return self._buffer
 
     def read_at(self, start: int, stop: int) -> bytes:
