@@ -23,6 +23,8 @@ class RangeServer(FaultyServer):
         self.RequestHandlerClass = Handler
         self.requests: list[tuple[str, str | None]] = []
         self.headers: list[dict[str, str]] = []
+        self.instead: dict[str, str] = {}
+        """Another behaviour for single paths."""
         self.gate: Callable[[int], None] = lambda start: None
         """Called with the first byte of each range of `/gated/NAME` before it is answered."""
 
@@ -42,6 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         server.requests.append((unquote(self.path), self.headers.get("Range")))
         server.headers.append(dict(self.headers))
         _, behaviour, name = unquote(self.path).partition("?")[0].split("/", 2)
+        behaviour = server.instead.get(unquote(self.path), behaviour)
         self.turn = sum(path == unquote(self.path) for path, _ in server.requests)
         """The number of this request among those for the same path, from 1."""
         self.again = server.requests.count((unquote(self.path), self.headers.get("Range")))
@@ -155,6 +158,12 @@ def _page(h: Handler) -> None:
     h.wfile.write(PAGE)
 
 
+def _listed(h: Handler, data: bytes) -> None:
+    """A folder is a file whose name ends in `/`: the page that leads to what is in it."""
+    page = h.path.endswith("/")
+    h.serve(data, ranges=not page, more={"Content-Type": "text/html"} if page else None)
+
+
 def _stall(h: Handler, data: bytes) -> None:
     if h.first:
         h.serve(data)
@@ -231,6 +240,7 @@ BEHAVIOURS: dict[str, Callable[[Handler, bytes], None]] = {
     "encoded": lambda h, data: h.serve(data, more={"Content-Encoding": "gzip"}),
     "gated": _gated,
     "page": lambda h, data: _page(h),
+    "listed": _listed,
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import hashlib
 import pickle
+import struct
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import numpy as np
 import pytest
 from bucket_server import BucketServer
 from buckets import bucket_fixture, shared_fixture  # noqa: F401
+from range_server import RangeServer
 
 import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, FormatError
 from idxfile.cli import main
 from idxfile.shards import Manifest, ShardFacts, named_shards
+from idxfile.source.remote import faults
 
 ITEMS = np.random.default_rng(3).integers(-(2**15), 2**15, (20, 3), np.int16)
 NAMES = [named_shards("x.idx", 4).numbered(number) for number in range(4)]
@@ -401,3 +405,132 @@ def test_the_commands(
     place = at("d/train-images-idx3-ubyte-*-of-00004")
     assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 5
     assert "00001-of-00004: there is no such object" in capsys.readouterr().err
+
+
+# Of a web server
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[RangeServer]:
+    """Shards of images, with a manifest and a page, and a file of labels."""
+    limits = faults.Limits(connect_seconds=2, stall_seconds=1, attempts=3, first_pause_seconds=0.01)
+    monkeypatch.setattr(faults, "LIMITS", limits)
+    objects = shards_of(WIDE, "train-images-idx3-ubyte", 4)
+    objects["train-labels-idx1-ubyte.gz"] = idxfile.encode(LABELS, codec="gz")
+    page = "".join(f'<a href="{name}">{name}</a>' for name in objects)
+    with RangeServer({**in_folder("d/", objects), "d/": page.encode()}) as server:
+        yield server
+
+
+WIDE = np.random.default_rng(11).integers(0, 256, (20, 50, 30), np.uint8)
+IMAGE_SHARD = "train-images-idx3-ubyte-00001-of-00004"
+WEB_PLACES = {
+    "pattern": "d/train-images-idx3-ubyte-*-of-00004",
+    "question marks": "d/train-images-idx3-ubyte-?????-of-00004",
+    "manifest": "d/train-images-idx3-ubyte.manifest.json",
+    "folder": "d/",
+    "any": "d/train-images*",
+}
+
+
+@pytest.mark.parametrize("behaviour", ["ok", "listed", "no ranges", "no tag", "redirect", "busy"])
+@pytest.mark.parametrize("way", WEB_PLACES)
+def test_a_set_behind_http(web: RangeServer, way: str, behaviour: str) -> None:
+    place = web.at(behaviour, WEB_PLACES[way])
+    if way in ("folder", "any") and behaviour != "listed":
+        with pytest.raises((FormatError, FetchError)):
+            idxfile.open(place)
+        return
+    with idxfile.open(place) as x:
+        assert web.requests
+        assert not [path for path, _ in web.requests if "-of-" in path], "the manifest tells all"
+        assert np.array_equal(x[[19, 0, 7]], WIDE[[19, 0, 7]])
+        assert np.array_equal(x[6], WIDE[6])
+        assert np.array_equal(x[...], WIDE)
+    if way in ("manifest", "any"):  # they stand for one array
+        return
+    with idxfile.open_dataset(place) as ds:
+        assert np.array_equal(ds.labels, LABELS)
+        assert np.array_equal(ds[17][0], WIDE[17])
+
+
+FAULTS = {
+    "cut": None,
+    "resets": None,
+    "later all": "the whole of it",
+    "wrong range": "the server answers bytes 5-1028/",
+    "longer": "changed while it was being read",
+    "replaced": "changed while it was being read",
+    "replaced, matching": "changed while it was being read",
+    "404": "no such object",
+    "503": "the store answers 503",
+}
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_one_shard(web: RangeServer, fault: str, with_manifest: bool) -> None:
+    """Items of the others are right, and those of this one too, or an error names it."""
+    place = web.at("ok", WEB_PLACES["pattern"])
+    if not with_manifest:
+        del web.files["d/train-images-idx3-ubyte.manifest.json"]
+    web.instead[f"/ok/d/{IMAGE_SHARD}"] = fault
+    message = FAULTS[fault]
+    if fault.isdigit() and not with_manifest:
+        with pytest.raises(FetchError, match=message) as caught:
+            idxfile.open(place)
+        assert IMAGE_SHARD in str(caught.value)
+        return
+    with idxfile.open(place) as x:
+        assert np.array_equal(x[[0, 11, 19]], WIDE[[0, 11, 19]])
+        if message is None:
+            assert np.array_equal(x[...], WIDE)
+            return
+        with pytest.raises((FormatError, FetchError), match=message) as caught:
+            x[[0, 9]]
+        assert IMAGE_SHARD in str(caught.value)
+
+
+def test_a_list_of_addresses_is_taken_as_it_is(web: RangeServer) -> None:
+    names = [f"train-images-idx3-ubyte-{n:05d}-of-00004" for n in (3, 0)]
+    with idxfile.open([web.at("ok", f"d/{name}") for name in names]) as x:
+        assert np.array_equal(x[...], np.concatenate([WIDE[15:], WIDE[:5]]))
+
+
+# Blocks
+
+
+def gzi_of(data: bytes) -> bytes:
+    """The table that `bgzip -i` writes: where each member but the first begins, here and there."""
+    places, at, content = [], 0, 0
+    while at < len(data):
+        length = struct.unpack_from("<H", data, at + 16)[0] + 1
+        size = struct.unpack_from("<I", data, at + length - 4)[0]
+        at, content = at + length, content + size
+        places.append((at, content))
+    places = places[:-2]  # the last member is empty, and behind it there is none
+    return struct.pack("<Q", len(places)) + b"".join(struct.pack("<QQ", *p) for p in places)
+
+
+def test_blocks_are_found_by_the_table_beside_an_object(bucket: BucketServer) -> None:
+    many = np.random.default_rng(4).integers(0, 256, (30_000, 100), np.uint8)
+    data = idxfile.encode(many, codec="gz", blocked=True)
+    put(bucket, {"many.idx.gz": data, "many.idx.gz.gzi": gzi_of(data)})
+    with idxfile.open(at("many.idx.gz")) as x:
+        bucket.requests.clear()
+        assert np.array_equal(x[[7, 15_000, 29_000]], many[[7, 15_000, 29_000]])
+        assert len(bucket.asked()) <= 8, "the table, where it ends, and a range an item"
+        fetched = [range_nbytes(wanted) for path, wanted in bucket.asked() if "gzi" not in path]
+        assert 0 < sum(fetched) < len(data) // 4
+        bucket.requests.clear()
+        assert np.array_equal(x[[900, 16_000]], many[[900, 16_000]])
+        assert len(bucket.asked()) == 2
+    put(bucket, {"many.idx.gz.gzi": gzi_of(data)[:-16] + struct.pack("<QQ", 5, 65_280)})
+    with idxfile.open(at("many.idx.gz")) as x:
+        assert np.array_equal(x[[7, 29_999]], many[[7, 29_999]])
+
+
+def range_nbytes(wanted: str | None) -> int:
+    assert wanted is not None
+    low, _, high = wanted.removeprefix("bytes=").partition("-")
+    return int(high) + 1 - int(low) if high else 1 << 40

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from ..codecs import CODECS, codec_of_name
 from ..errors import PairError, printable
 from ..names import FileName, file_name
-from ..shards import MANIFEST_SUFFIX, folded
+from ..shards import MANIFEST_SUFFIX, folded, shard_name, without_number
 
 __all__ = ["beside", "file_of", "find_partner", "is_url", "names_in", "partners_of", "public"]
 
@@ -158,7 +158,7 @@ def partners_of(place: str) -> list[str]:
         return []
     wanted = FileName("labels" if mine.role == "images" else "images", mine.shared)
     if is_url(place):
-        asked = _asked_for(place, [beside(place, name) for name in _likely_names(place)])
+        asked = _asked_for([beside(place, name) for name in _likely_names(place)])
         if asked:
             return asked
         folder = beside(place, "")
@@ -199,17 +199,26 @@ _TURNED_WORDS = re.compile("|".join(_TURNED))
 
 
 def _likely_names(place: str) -> list[str]:
-    """What the other half is probably called: in the words of this one, packed as it or not."""
+    """What the other half is probably called: in the words of this one, packed as it or not.
+
+    Beside shards, the other half may be as many, or one file.
+    """
     base = os.path.basename(file_of(place))
     turned = _TURNED_WORDS.sub(lambda word: _TURNED[word[0]], base)
     if turned == base:
         return []
-    codec = codec_of_name(turned)
-    bare = turned[: turned.rindex(".")] if codec else turned
+    single = without_number(turned)
+    bare = single[: single.rindex(".")] if codec_of_name(single) else single
     packed = [bare + row.suffixes[0] for row in CODECS if row.name in ("gz", "zst")]
-    return list(dict.fromkeys([turned, bare, *packed]))
+    return list(dict.fromkeys([turned, single, bare, *packed]))
 
 
-def _asked_for(place: str, candidates: list[str]) -> list[str]:
+def _asked_for(candidates: list[str]) -> list[str]:
     """The first of these addresses where something is, as a list of one, or of none."""
-    return next(([url] for url in candidates if exists(url)), [])
+    return next(([url] for url in candidates if exists(_first_of(url))), [])
+
+
+def _first_of(url: str) -> str:
+    """The first shard of a pattern that counts them; any other address as it is."""
+    parts = shard_name(os.path.basename(file_of(url)))
+    return url if parts is None or parts.number is not None else beside(url, parts.numbered(0))
