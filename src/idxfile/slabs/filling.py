@@ -7,6 +7,7 @@ made of parts. Who writes it need not know which: `cut` tells the ranges to hand
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -104,11 +105,12 @@ class ObjectGround(Ground):
         assert first % self.step == 0  # `cut` has told so
         for low in range(0, len(block), self.step):
             number = (first + low) // self.step
-            pieces = stored_pieces(block[low : low + self.step], self.header.stored_dtype)
-            data = bytearray() if number else bytearray(self.header.encode())
-            for piece in pieces:
-                data += piece
-            self.upload.send(number + 1, data)
+            data = io.BytesIO()
+            if not number:
+                data.write(self.header.encode())
+            for piece in stored_pieces(block[low : low + self.step], self.header.stored_dtype):
+                data.write(piece)
+            self.upload.send(number + 1, data.getvalue())
         return len(block)
 
     def complete(self) -> None:
@@ -157,22 +159,30 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
 @contextlib.contextmanager
 def _parted(url: str, header: Header) -> Iterator[ObjectGround]:
     """An object to be filled by many; nothing of it is left after an exception."""
-    from ..source.remote import check_writes, part_nbytes
+    from ..source.remote import check_writes
     from ..source.remote.parts import open_parts
 
     check_writes(url)
-    count = header.shape[0] if header.shape else 1
-    step = max(1, -(-part_nbytes(header.file_nbytes) // max(1, header.item_nbytes)))
-    if count < 2 * step or not header.nbytes:  # it goes up as one
-        step = max(1, count)
     upload = open_parts(url)
     try:
-        ground = ObjectGround(public(url), header, step, upload)
+        ground = ObjectGround(public(url), header, part_items(header), upload)
         yield ground
         ground.complete()
     except BaseException:
         upload.cancel()
         raise
+
+
+def part_items(header: Header) -> int:
+    """How many items go into a part of an object; all of them, where they are not enough for two.
+
+    S3 takes 10,000 parts, each but the last one of 5 MiB at least.
+    """
+    from ..source.remote import part_nbytes
+
+    count = header.shape[0] if header.shape else 1
+    step = max(1, -(-part_nbytes(header.file_nbytes) // max(1, header.item_nbytes)))
+    return step if count >= 2 * step and header.nbytes else max(1, count)
 
 
 def writable_by_many(file: Any) -> str:

@@ -48,7 +48,7 @@ class PartedUpload:
     key: str
     """What the store calls it, until it has a name."""
 
-    def send(self, number: int, data: bytes | bytearray) -> None:
+    def send(self, number: int, data: bytes) -> None:
         """Send a part, in place of what was sent as this one before; the first is number 1."""
         self._ask("upload_part", PartNumber=number, Body=data)
 
