@@ -23,6 +23,7 @@ from .lazyarray import Mode
 from .names import Role, file_name, split_of
 from .shards import folded
 from .source import open_source, pieces
+from .source.finding import find_shards
 from .source.places import (
     beside,
     file_of,
@@ -101,6 +102,15 @@ def open_dataset(
     if zipfile.is_zipfile(path):
         return _choose(path, list(_in_archive(path)), split, name, mode)
     return _open_with_partner(path, mode)
+
+
+def is_lone_set(folder: str) -> bool:
+    """Whether a folder, here or in a store, holds the shards of one file, and no other half."""
+    try:
+        found = find_shards(folder)
+    except ValueError:  # of several
+        return False
+    return found is not None and not partners_of(found.places[0])
 
 
 def _in_folder(folder: str) -> Iterable[Candidate]:

@@ -17,7 +17,7 @@ from ..classes import read_classes
 from ..dataset import Dataset
 from ..errors import printable
 from ..names import file_name
-from ..pairs import open_dataset
+from ..pairs import is_lone_set, open_dataset
 from ..report.facts import counted
 from ..sheets.colours import COLOUR_MAPS, GREY
 from ..sheets.contact import sheet
@@ -195,8 +195,10 @@ def _exhibit(
 
 def _is_dataset(file: str, split: str | None, name: str | None) -> bool:
     """Whether a place holds pairs, of which one is to be chosen."""
-    holds = os.path.isdir(file) or file.endswith(".zip") or (is_url(file) and file.endswith("/"))
-    return (split, name) != (None, None) or holds
+    folder = os.path.isdir(file) or (is_url(file) and file.endswith("/"))
+    if (split, name) != (None, None) or file.endswith(".zip"):
+        return True
+    return folder and not is_lone_set(file)
 
 
 def _may_be_known(images: Any, labels: Any) -> bool:
