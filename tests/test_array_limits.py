@@ -33,6 +33,7 @@ from conftest import (
     bits,
     idx_bytes,
 )
+from idxfile.batching import random_order
 from idxfile.codecs import codec_of_content
 from idxfile.errors import FormatError, IdxError, TruncatedError, UnsupportedError
 
@@ -350,6 +351,137 @@ print(peak_of(work))
     )
     assert taken < 12 * MIB
     assert three_terabytes.stat().st_blocks * 512 < MIB
+
+
+@pytest.fixture(scope="session")
+def pair_of_three_terabytes(three_terabytes: Path) -> Path:
+    path = three_terabytes.with_name("train-labels-idx1-ubyte")
+    with open(path, "wb") as file:
+        file.write(H(0x08, 2**32 - 1))
+        file.truncate(8 + 2**32 - 1)
+        file.seek(8 + 5_000_000)
+        file.write(b"\3\3\3")
+    return path.parent
+
+
+def test_a_data_set_of_three_terabytes(pair_of_three_terabytes: Path) -> None:
+    few, pools = in_a_child(
+        f"""
+import idxfile, time
+from itertools import islice
+ds = idxfile.open_dataset({str(pair_of_three_terabytes)!r})
+count = 2**32 - 1
+def work():
+    assert ds[-1][0].max() == 7 and ds[count - 3 :][0].shape == (3, 28, 28)
+    assert len(ds.select()) == count
+    assert ds.select(items=[count - 1, 5, -2]).images[0].max() == 7
+    assert len(ds.select(items=slice(None, None, 2**30))) == 4
+    assert len(ds.select(limit=9)) == 9
+    assert ds.select(labels=3, limit=2).labels.tolist() == [3, 3]
+    images, labels = next(iter(ds.batches(256)))
+    assert images.shape == (256, 28, 28) and labels.shape == (256,)
+    assert len(next(iter(ds.batches(256, start=count // 256)))[0]) == 255
+def pools():
+    for images, labels in islice(ds.batches(256, shuffle="blocks", seed=1), 400):
+        assert images.shape == (256, 28, 28)
+print(peak_of(work))
+print(peak_of(pools))
+"""
+    )
+    assert few < 64 * MIB
+    assert pools < 240 * MIB
+
+
+class NoRoom:
+    """A generator on a machine without 32 GiB."""
+
+    def permutation(self, count: int) -> Any:
+        raise MemoryError
+
+
+def test_an_order_that_has_no_room_says_so() -> None:
+    with pytest.raises(
+        MemoryError, match=r"4,294,967,295 items takes 32 GiB; batches\(shuffle="
+    ):
+        random_order(NoRoom(), 2**32 - 1)  # type: ignore[arg-type]
+
+
+def test_commands_on_three_terabytes(pair_of_three_terabytes: Path, tmp_path: Path) -> None:
+    images = str(pair_of_three_terabytes / "train-images-idx3-ubyte")
+    for command, said in (
+        (("info", images), "4294967295 × 28 × 28"),
+        (("head", "-n", "1", images), "0 0 0"),
+        (("show", images, "-1", "0"), ""),
+        (("select", pair_of_three_terabytes, tmp_path / "a", "--items", "-1,5"), "2 items"),
+        (("select", pair_of_three_terabytes, tmp_path / "b", "--limit", "4"), "4 items"),
+        (("select", pair_of_three_terabytes, tmp_path / "c", "--labels=3", "--limit=2"), "2 items"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "idxfile", *map(str, command)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout + done.stderr
+    assert idxfile.read(tmp_path / "a" / "train-images-idx3-ubyte")[0].max() == 7
+
+
+def test_no_file_grows_beyond_what_a_header_holds(tmp_path: Path, three_terabytes: Path) -> None:
+    block = np.zeros((1, 28, 28), np.uint8)
+    before = three_terabytes.stat()
+    with pytest.raises(UnsupportedError, match=r"4,294,967,296 items; an IDX file holds 4,294,967"):
+        idxfile.append(three_terabytes, block)
+    assert three_terabytes.stat().st_mtime_ns == before.st_mtime_ns
+    with pytest.raises(UnsupportedError, match="dimension 0 is 8,589,934,590"):
+        idxfile.concat(tmp_path / "x", [three_terabytes, three_terabytes])
+    with pytest.raises(UnsupportedError, match="dimension 0 is 4,294,967,296"):
+        idxfile.create(tmp_path / "x", dtype="uint8", item_shape=(28, 28), count=2**32)
+    assert list(tmp_path.iterdir()) == []
+    near = tmp_path / "near"
+    with open(near, "wb") as file:
+        file.write(H(0x08, 2**32 - 2, 28, 28))
+        file.truncate(16 + (2**32 - 2) * 784)
+    idxfile.append(near, block + 9)
+    with idxfile.open(near) as x:
+        assert len(x) == 2**32 - 1
+        assert x[np.uint64(2**32 - 2)].min() == 9
+    with pytest.raises(UnsupportedError, match="4,294,967,296 items"):
+        idxfile.append(near, block)
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64, np.uint32])
+def test_numbers_of_any_type_on_three_terabytes(dtype: Any, three_terabytes: Path) -> None:
+    last = 2**32 - 2
+    for mmap in (True, False):
+        with idxfile.open(three_terabytes, mmap=mmap) as x:
+            assert x[dtype(last)].min() == 7
+            numbers = np.array([last, 0, last], dtype)
+            assert x.take(numbers)[:, 0, 0].tolist() == [7, 0, 7]
+            assert x[numbers].max(axis=(1, 2)).tolist() == [7, 0, 7]
+            assert x[:: -(2**30)].shape == (4, 28, 28)
+            for beyond in (2**32 - 1, 2**32, -(2**32)):
+                with pytest.raises(IndexError, match="out of bounds"):
+                    x[beyond]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="private maps count as data there")
+def test_a_file_that_may_not_be_mapped_is_read_by_position(three_terabytes: Path) -> None:
+    in_a_child(
+        f"""
+import idxfile, resource
+resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
+with idxfile.open({str(three_terabytes)!r}) as x:
+    assert x[-1].min() == 7 and not x[2**31].any()
+    assert x.take([5, -1]).max(axis=(1, 2)).tolist() == [0, 7]
+    try:
+        x.raw
+    except ValueError:
+        print(1)
+"""
+    )
 
 
 # What no array can be

@@ -35,6 +35,21 @@ def generator(seed: int | None) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
+def random_order(random: np.random.Generator, count: int) -> Array:
+    """All positions in a random order, which stands in memory as a whole.
+
+    Raises:
+        MemoryError: where that has no room.
+    """
+    try:
+        return random.permutation(count)
+    except MemoryError:
+        raise MemoryError(
+            f"a random order of {count:,} items takes {count * 8 / 2**30:,.0f} GiB; "
+            'batches(shuffle="blocks") takes 64 MiB at a time'
+        ) from None
+
+
 class Scaling:
     """How stored values become the numbers of a batch: one multiplication and one addition.
 
@@ -125,14 +140,14 @@ def batches(
     count = len(images) // size if drop_last else -(-len(images) // size)
     if shuffle == "blocks":
         return _block_batches(images, labels, size, count, seed, scaling, out, start)
-    order = generator(seed).permutation(len(images)) if shuffle else np.arange(len(images))
+    order = random_order(generator(seed), len(images)) if shuffle else None
     return _gathered(images, labels, order, size, count, scaling, out, start)
 
 
 def _gathered(
     images: Items,
     labels: Array,
-    order: Array,
+    order: Array | None,
     size: int,
     count: int,
     scaling: Scaling,
@@ -141,7 +156,8 @@ def _gathered(
 ) -> Iterator[tuple[Array, Array]]:
     scratch = None if scaling.trivial else np.empty((size, *images.item_shape), images.dtype)
     for number in range(start, count):
-        positions = order[number * size : (number + 1) * size]
+        low, high = number * size, min((number + 1) * size, len(images))
+        positions = np.arange(low, high) if order is None else order[low:high]
         target = None if out is None else out[: len(positions)]
         if scratch is None:
             yield images.take(positions, out=target), labels[positions]

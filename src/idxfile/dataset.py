@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .array import IdxArray
-from .batching import Scale, Shuffle, batches, generator
+from .batching import Scale, Shuffle, batches, generator, random_order
 from .classes import write_classes
 from .cutting import shard_count
 from .elements import Array, smallest_type
@@ -23,6 +23,7 @@ from .header import Header
 from .items import Items
 from .names import pair_names, refuse_rivals
 from .placing import names_there
+from .selection import select
 from .shards import named_shards
 from .slabs.choosing import through_buckets, write_items
 from .source.places import beside, file_of, is_url, public
@@ -30,6 +31,8 @@ from .summary import Stats, stats
 from .writer import create
 
 __all__ = ["Dataset"]
+
+_LABELS_AT_ONCE = 1 << 22
 
 _PIECE_NBYTES = 1 << 20
 
@@ -235,18 +238,25 @@ class Dataset:
         """
         if limit is not None and limit < 0:
             raise ValueError(f"limit is 0 or more, not {limit}")
-        positions = np.arange(len(self))
+        if items is labels is where is limit is None:
+            return self
+        classes = None if labels is None else self._class_numbers(labels)
         if items is not None:
-            positions = np.atleast_1d(positions[items])
-        if labels is not None:
-            positions = positions[np.isin(self.labels[positions], self._class_numbers(labels))]
+            positions = _positions(items, len(self))
+            if classes is not None:
+                positions = positions[np.isin(self.labels[positions], classes)]
+        elif classes is not None:
+            positions = self._of_classes(classes, limit if where is None else None)
+        else:
+            most = len(self) if where is not None or limit is None else min(limit, len(self))
+            positions = np.arange(most)
         if where is not None:
             positions = self._where(positions, where)
         return self._choose(positions[:limit])
 
     def shuffle(self, seed: int | None = None) -> Dataset:
         """All items in a random order, which is that of `batches(shuffle=True, seed=seed)`."""
-        return self._choose(generator(seed).permutation(len(self)))
+        return self._choose(random_order(generator(seed), len(self)))
 
     def random_split(
         self, fractions: Sequence[float], *, seed: int | None = None, stratify: bool = False
@@ -495,6 +505,26 @@ class Dataset:
             masks.append(np.asarray(where(self._images.take(part), self.labels[part]), bool))
         chosen: Array = positions[np.concatenate(masks)]
         return chosen
+
+    def _of_classes(self, classes: Any, limit: int | None) -> Array:
+        """The positions of all items of some classes, or of so many: labels are read in blocks."""
+        found, count = [np.arange(0)], 0
+        for start in range(0, len(self), _LABELS_AT_ONCE):
+            if limit is not None and count >= limit:
+                break
+            block = self.labels[start : start + _LABELS_AT_ONCE]
+            found.append(np.flatnonzero(np.isin(block, classes)) + start)
+            count += found[-1].size
+        return np.concatenate(found)
+
+
+def _positions(items: Any, count: int) -> Array:
+    """The positions that a NumPy key means, as no more memory than they take themselves."""
+    chosen = select(items, (count,))
+    near = chosen.items
+    if isinstance(near, range):
+        near = np.arange(near.start, near.stop, near.step)
+    return np.atleast_1d(near[chosen.key])
 
 
 def _slashed(folder: str) -> str:

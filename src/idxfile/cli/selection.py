@@ -15,8 +15,7 @@ from ..catalog.table import datasets
 from ..dataset import Dataset
 from ..errors import IdxError, printable, sides
 from ..names import file_name
-from ..pairs import open_dataset
-from ..source.finding import find_shards
+from ..pairs import is_lone_set, open_dataset
 from ..source.places import is_url
 from ..summary import Stats
 from .engines import engine_option, started
@@ -120,20 +119,12 @@ def _dataset_or_none(
 
     from ..source.places import find_partner
 
-    if labels_file is None and os.path.isdir(place) and _is_one_set(place):
+    if labels_file is None and os.path.isdir(place) and is_lone_set(place):
         return None
     single = labels_file is None and not os.path.isdir(place) and not place.endswith(".zip")
     if single and (_names_labels(place) or find_partner(place) is None):
         return None
     return recognise_dataset(open_place(place, labels_file, split, name))
-
-
-def _is_one_set(folder: str) -> bool:
-    """Whether a folder holds the shards of one file, and no labels."""
-    try:
-        return find_shards(folder) is not None
-    except ValueError:  # of several
-        return False
 
 
 def _names_labels(place: str) -> bool:
@@ -217,10 +208,10 @@ def select_command(
     """Write some items of PLACE, with their labels, as a new pair into the folder OUT."""
     ds = open_place(place, labels_file, split, name)
     with usage_errors():
-        ds = ds.select(labels=class_words(labels), items=_items(item_words))
+        first = None if shuffle else limit
+        ds = ds.select(labels=class_words(labels), items=_items(item_words), limit=first)
     if shuffle:
-        ds = ds.shuffle(seed)
-    ds = ds.select(limit=limit)
+        ds = ds.shuffle(seed).select(limit=limit)
     ds = ds.transpose() if transpose else ds
     _save([ds], out, codec, shards, engine, force)
 
