@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import fsspec
+import numpy as np
 import pytest
 from azure_server import ACCOUNT, KEY, AzureServer
 from google_server import GoogleServer
@@ -16,6 +17,7 @@ from idxfile.source.remote import faults
 
 SERVERS: dict[str, Callable[[], Any]] = {"az": AzureServer, "gs": GoogleServer, "hf": HubServer}
 SHELVES = {"az": "az://shelf", "gs": "gs://shelf", "hf": f"hf://datasets/{REPOSITORY}"}
+IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 READERS = [("az", "obstore"), ("az", "fsspec"), ("gs", "obstore"), ("gs", "fsspec")]
 
 
@@ -109,3 +111,9 @@ def settle(cloud: Cloud) -> None:
     cloud.forget()
     server.clear()
     server.requests.clear()
+
+
+def fill(cloud: Cloud, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        cloud.server.put(name, data)
+    cloud.server.requests.clear()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
-import itertools
-import json
 import os
 import pickle
 import subprocess
@@ -16,8 +13,8 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from azure_server import ACCOUNT, KEY
-from clouds import READERS, Cloud, cloud_fixture, servers_fixture  # noqa: F401
+from azure_server import KEY
+from clouds import IMAGES, READERS, Cloud, cloud_fixture, fill, servers_fixture  # noqa: F401
 
 import idxfile
 from conftest import idx_bytes
@@ -32,7 +29,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning"),
 ]
 
-IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 LABELS = np.arange(300, dtype=np.uint8) % 10
 WIDE = np.random.default_rng(8).integers(-(2**31), 2**31, (3000, 100), np.int32)
 BIG = np.random.default_rng(1).integers(0, 256, (60_000, 28, 28), np.uint8)
@@ -57,12 +53,6 @@ PAIR = {
 
 written = pytest.mark.parametrize("cloud", READERS, ids="-".join, indirect=True)
 """Of a test that writes: the Hub keeps commits, no objects."""
-
-
-def fill(cloud: Cloud, files: dict[str, bytes]) -> None:
-    for name, data in files.items():
-        cloud.server.put(name, data)
-    cloud.server.requests.clear()
 
 
 def idx(*words: str) -> subprocess.CompletedProcess[str]:
@@ -197,151 +187,41 @@ def test_who_may_not_is_told_and_no_secret_with_it(
         assert set(cloud.server.objects()) == {"images.idx"}
 
 
-# Credentials, by the usual environment
+# Sets of shards
 
 
-WAYS = ("name and key", "short names", "shared access", "anonymous")
+@pytest.mark.parametrize("place", ["d/x-*-of-00004.idx", "d/x-?????-of-00004.idx", "d/"])
+def test_a_set_of_shards_is_one_array(cloud: Cloud, place: str) -> None:
+    parts = np.array_split(IMAGES, 4)
+    fill(cloud, {f"d/x-{n:05}-of-00004.idx": idx_bytes(part) for n, part in enumerate(parts)})
+    with idxfile.open(cloud.at(place)) as x:
+        assert x.shape == IMAGES.shape
+        assert np.array_equal(x[[299, 3, 150]], IMAGES[[299, 3, 150]])
+    assert idxfile.check(cloud.at(place)).ok
+    cloud.server.put("d/x-00002-of-00004.idx", idx_bytes(255 - parts[2]))
+    assert np.array_equal(idxfile.read(cloud.at(place))[150:225], 255 - parts[2])
 
 
-@pytest.mark.parametrize(
-    ("cloud", "way"),
-    # adlfs looks for an emulator at one port alone: see test_settings.
-    [*itertools.product(READERS[:2], WAYS), (READERS[0], "emulator")],
-    indirect=["cloud"],
-    ids=lambda value: value if isinstance(value, str) else "-".join(value),
-)
-def test_azure_takes_the_usual_environment(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    from azure.storage.blob import ContainerSasPermissions, generate_container_sas
-
-    fill(cloud, {"images.idx": idx_bytes(IMAGES)})
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
-    endpoint = f"{cloud.server.endpoint}/{ACCOUNT}"
-    named = {"AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT, "AZURE_STORAGE_ENDPOINT": endpoint}
-    if way == "name and key":
-        environment = {**named, "AZURE_STORAGE_ACCOUNT_KEY": KEY}
-    elif way == "short names":
-        environment = {
-            "AZURE_STORAGE_ACCOUNT": ACCOUNT,
-            "AZURE_STORAGE_KEY": KEY,
-            "AZURE_STORAGE_ENDPOINT": endpoint,
-        }
-    elif way == "shared access":
-        until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
-        reading = ContainerSasPermissions(read=True, list=True)
-        token = generate_container_sas(
-            ACCOUNT, "shelf", account_key=KEY, permission=reading, expiry=until
-        )
-        environment = {**named, "AZURE_STORAGE_SAS_TOKEN": token}
-    elif way == "anonymous":
-        cloud.server.container.set_container_access_policy({}, public_access="container")
-        environment = {**named, "AZURE_SKIP_SIGNATURE": "true"}
-    else:
-        where = {"AZURITE_BLOB_STORAGE_URL": cloud.server.endpoint}
-        environment = {"AZURE_STORAGE_USE_EMULATOR": "true", **where}
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    cloud.forget()
-    assert np.array_equal(idxfile.read(cloud.at("images.idx")), IMAGES)
-    with pytest.raises(FileNotFoundError):
-        idxfile.open(cloud.at("none.idx"))
-    if way == "shared access":  # it may read, and no more
-        with pytest.raises(PermissionError) as caught:
-            idxfile.write(cloud.at("new.idx"), IMAGES)
-        assert "sig=" not in str(caught.value)
-        assert token.rpartition("sig=")[2] not in str(caught.value)
-
-
-@pytest.mark.parametrize("cloud", READERS[:1], ids="-".join, indirect=True)
-def test_an_account_that_is_not_named_is_told(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
-    for package in ("obstore", "fsspec"):
-        monkeypatch.setenv("IDXFILE_REMOTE", package)
-        with pytest.raises(FetchError) as caught:
-            idxfile.open(cloud.at("images.idx"))
-        assert "hint: " in str(caught.value)
-
-
-@pytest.mark.parametrize("cloud", READERS[2:], ids="-".join, indirect=True)
-def test_google_takes_a_key_file(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A service account: by a token that it signs, or by one that it is given for that."""
-    fill(cloud, {"images.idx": idx_bytes(IMAGES)})
-    cloud.server.tokens = {"reader@here.example", "token-of-the-key"}
-    monkeypatch.delenv("STORAGE_EMULATOR_HOST")
-    monkeypatch.setenv("GOOGLE_BASE_URL", cloud.server.endpoint)
-    secret = key_file(tmp_path / "key.json", f"{cloud.server.endpoint}/token")
-    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"):
-        monkeypatch.setenv(name, str(tmp_path / "key.json"))
-        cloud.forget()
-        assert np.array_equal(idxfile.read(cloud.at("images.idx")), IMAGES)
-        idxfile.write(cloud.at("new.idx"), IMAGES)
-        assert cloud.server.objects()["new.idx"] == idx_bytes(IMAGES)
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
-    cloud.server.tokens = {"somebody else"}
-    cloud.forget()
-    with pytest.raises(PermissionError) as caught:
-        idxfile.open(cloud.at("images.idx"))
-    assert secret not in str(caught.value)
-
-
-@pytest.mark.parametrize("cloud", READERS[2:], ids="-".join, indirect=True)
-def test_a_public_bucket_is_read_without_a_word(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(cloud, {"images.idx": idx_bytes(IMAGES)})
-    monkeypatch.delenv("STORAGE_EMULATOR_HOST")
-    monkeypatch.setenv("GOOGLE_BASE_URL", cloud.server.endpoint)
-    monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
-    cloud.forget()
-    assert np.array_equal(idxfile.read(cloud.at("images.idx")), IMAGES)
-    assert not any("authorization" in r.headers for r in cloud.server.requests)
-
-
-@pytest.mark.parametrize("cloud", [("hf", "fsspec")], ids="-".join, indirect=True)
-def test_the_hub_takes_a_token(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes to the Hub, and not to where the Hub leads: the server of the tests minds that."""
-    fill(cloud, {"images.idx": idx_bytes(IMAGES)})
-    cloud.server.tokens = {"right-word"}
-    monkeypatch.setenv("HF_TOKEN", "right-word")
-    cloud.forget()
-    assert np.array_equal(idxfile.read(cloud.at("images.idx")), IMAGES)
-    branch = cloud.at("images.idx").replace("shelf/", "shelf@main/")
-    assert np.array_equal(idxfile.read(branch), IMAGES)
-    monkeypatch.setenv("HF_TOKEN", "secret-word")
-    cloud.server.gated = True
-    cloud.forget()
-    with pytest.raises(PermissionError, match="the store refuses it") as caught:
-        idxfile.open(cloud.at("images.idx"))
-    assert "secret-word" not in str(caught.value)
-
-
-def key_file(path: Path, token_uri: str) -> str:
-    """Write the key of a service account; a line of the secret in it is returned."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    private = rsa.generate_private_key(65537, 2048).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    key = {
-        "type": "service_account",
-        "project_id": "here",
-        "private_key_id": "1",
-        "private_key": private.decode(),
-        "client_email": "reader@here.example",
-        "client_id": "1",
-        "token_uri": token_uri,
-    }
-    path.write_text(json.dumps(key))
-    return private.decode().splitlines()[1]
+@written
+def test_a_set_of_shards_is_written(cloud: Cloud) -> None:
+    with idxfile.create(
+        cloud.at("d/x.idx"), dtype="uint8", item_shape=(28, 28), count=300, shards=4
+    ) as writer:
+        writer.append(IMAGES)
+    names = [f"d/x-{n:05}-of-00004.idx" for n in range(4)]
+    objects = cloud.server.objects()
+    assert sorted(objects) == [*names, "d/x.manifest.json"]
+    assert np.array_equal(np.concatenate([idxfile.read(objects[n]) for n in names]), IMAGES)
+    assert idxfile.check(cloud.at("d/x.manifest.json")).ok
+    with (
+        pytest.raises(ZeroDivisionError),
+        idxfile.create(
+            cloud.at("e/x.idx"), dtype="uint8", item_shape=(28, 28), count=300, shards=4
+        ) as writer,
+    ):
+        writer.append(IMAGES[:200])
+        raise ZeroDivisionError
+    assert cloud.server.objects() == objects
 
 
 # The command line
