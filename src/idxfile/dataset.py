@@ -238,7 +238,7 @@ class Dataset:
         """
         if limit is not None and limit < 0:
             raise ValueError(f"limit is 0 or more, not {limit}")
-        if items is labels is where is limit is None:
+        if all(condition is None for condition in (items, labels, limit, where)):
             return self
         classes = None if labels is None else self._class_numbers(labels)
         if items is not None:

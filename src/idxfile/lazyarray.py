@@ -346,6 +346,8 @@ class IdxArray:
 
     def blocks_of(self, items: range, *, block_nbytes: int) -> Iterator[Array]:
         """As `blocks`, of some neighbours. What lies in a store is fetched ahead."""
+        if error := no_array_error(self._header, self.name):
+            raise error
         step = max(1, block_nbytes // max(1, self._header.item_nbytes))
         if hasattr(self._source, "ahead"):
             self._check_open()
