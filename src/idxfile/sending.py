@@ -28,18 +28,19 @@ class Committable(Protocol):
 S = TypeVar("S", bound=Committable)
 
 
-def open_upload_sink(url: str, *, patched: bool) -> UploadSink | SpooledUploadSink:
+def open_upload_sink(url: str, *, patched: bool, nbytes: int = 0) -> UploadSink | SpooledUploadSink:
     """Open an object to be written.
 
     Args:
         url: where to.
         patched: whether `patch` will be called.
+        nbytes: how long it will be, at most; 0 where that is not known.
 
     Raises:
         UnsupportedError: for a store that is read only.
         OSError: where it cannot be written.
     """
-    return SpooledUploadSink(url) if patched else UploadSink(url)
+    return SpooledUploadSink(url) if patched else UploadSink(url, nbytes)
 
 
 class UploadSink:
@@ -47,11 +48,11 @@ class UploadSink:
 
     patchable = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, nbytes: int = 0) -> None:
         from .source.remote import open_upload
 
         self.name = public(url)
-        self._upload = open_upload(url)
+        self._upload = open_upload(url, nbytes)
         self._ended = False
         self._owner = os.getpid()
 
@@ -101,7 +102,6 @@ class SpooledUploadSink:
 
     def commit(self) -> None:
         """Make it an object."""
-        self._file.seek(0)
         send(self._file, self._url)
         self._file.close()
 
@@ -122,8 +122,10 @@ def committed(sink: S) -> Iterator[S]:
 
 
 def send(file: Any, url: str) -> None:
-    """Send what a file object gives, as an object that is there when it is complete."""
-    with committed(UploadSink(url)) as sink:
+    """Send all of a file object, as an object that is there when it is complete."""
+    nbytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    with committed(UploadSink(url, nbytes)) as sink:
         while piece := file.read(_PIECE_NBYTES):
             sink.write(piece)
 

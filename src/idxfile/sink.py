@@ -50,7 +50,12 @@ class Sink(Protocol):
 
 
 def open_sink(
-    target: Any, *, codec: str | None = "auto", blocked: bool = False, patched: bool = False
+    target: Any,
+    *,
+    codec: str | None = "auto",
+    blocked: bool = False,
+    patched: bool = False,
+    nbytes: int = 0,
 ) -> Sink:
     """Open whatever the user wants to write to, with the compression that was chosen.
 
@@ -61,6 +66,8 @@ def open_sink(
         blocked: gz only: many small members, for random access.
         patched: whether `patch` will be called. What is written to an address waits in a temporary
             file then, since no part of an object is changed once it was sent.
+        nbytes: how many bytes will be written; 0 where that is not known. The parts of a large
+            object depend on it.
 
     Raises:
         ValueError: for an unknown codec, or `blocked` with another codec than gz.
@@ -76,7 +83,8 @@ def open_sink(
         raise ValueError("blocked=True is a way of writing gz: give a name in .gz, or codec='gz'")
     sink: Sink
     if path is not None and is_url(path):
-        sink = open_upload_sink(path, patched=patched and row is None)
+        most = nbytes + nbytes // 64  # what is no smaller for being compressed grows a little
+        sink = open_upload_sink(path, patched=patched and row is None, nbytes=most)
     elif path is not None:
         sink = _open_path(path)
     elif hasattr(target, "write") and not isinstance(target, io.TextIOBase):

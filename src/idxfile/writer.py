@@ -78,7 +78,8 @@ def write(
     """
     values = fitted(array, dtype, cast)
     header = Header.of(values.dtype.name, values.shape)
-    with committed(open_sink(file, codec=codec, blocked=blocked)) as sink:
+    opened = open_sink(file, codec=codec, blocked=blocked, nbytes=header.file_nbytes)
+    with committed(opened) as sink:
         sink.write(header.encode())
         for piece in stored_pieces(values, header.stored_dtype):
             sink.write(piece)
@@ -173,7 +174,9 @@ def create(
             blocked=blocked,
         )
     else:
-        sink = open_sink(file, codec=codec, blocked=blocked, patched=count is None)
+        sink = open_sink(
+            file, codec=codec, blocked=blocked, patched=count is None, nbytes=header.file_nbytes
+        )
     if count is None and not sink.patchable:
         sink.abort()
         raise ValueError(

@@ -13,15 +13,14 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from azure_server import KEY
+from azure_server import ACCOUNT, KEY
 from clouds import IMAGES, READERS, Cloud, cloud_fixture, fill, servers_fixture  # noqa: F401
 
 import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, FormatError
 from idxfile.cli import main
-from idxfile.source.remote import fsspec as by_fsspec
-from idxfile.source.remote import obstore as by_obstore
+from idxfile.source.remote import object as remote_object
 
 pytestmark = [
     pytest.mark.slow,
@@ -187,6 +186,18 @@ def test_who_may_not_is_told_and_no_secret_with_it(
         assert set(cloud.server.objects()) == {"images.idx"}
 
 
+@pytest.mark.parametrize("cloud", READERS[:2], ids="-".join, indirect=True)
+def test_azures_own_addresses_name_the_container_before_the_host(cloud: Cloud) -> None:
+    fill(cloud, PAIR)
+    folder = f"abfss://shelf@{ACCOUNT}.dfs.core.windows.net/mnist"
+    with idxfile.open(f"{folder}/train-images-idx3-ubyte") as x:
+        assert x.name == f"{folder}/train-images-idx3-ubyte"
+        assert np.array_equal(x[7], IMAGES[7])
+    with idxfile.open_dataset(folder) as ds:
+        assert np.array_equal(ds.labels, LABELS)
+    assert np.array_equal(idxfile.read("AZ://shelf/mnist/train-images-idx3-ubyte"), IMAGES)
+
+
 # Sets of shards
 
 
@@ -269,8 +280,7 @@ def test_the_page_starts(cloud: Cloud) -> None:
 @pytest.fixture
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least that stores take: 5 MiB."""
-    for module in (by_obstore, by_fsspec):
-        monkeypatch.setattr(module, "PART_NBYTES", 5 << 20)
+    monkeypatch.setattr(remote_object, "PART_NBYTES", 5 << 20)
 
 
 @written

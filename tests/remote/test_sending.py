@@ -15,7 +15,8 @@ import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, UnsupportedError
 from idxfile.cli import main
-from idxfile.source.remote import fsspec, obstore
+from idxfile.sending import send
+from idxfile.source.remote import fsspec, object, obstore
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 BIG = np.random.default_rng(9).integers(0, 256, (20_000, 28, 28), np.uint8)
@@ -28,8 +29,34 @@ def at(name: str) -> str:
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least that S3 takes: 5 MiB."""
-    for module in (obstore, fsspec):
-        monkeypatch.setattr(module, "PART_NBYTES", 5 << 20)
+    monkeypatch.setattr(object, "PART_NBYTES", 5 << 20)
+
+
+@pytest.mark.parametrize("store", [fsspec, obstore])
+def test_the_parts_of_a_large_object_are_longer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Any
+) -> None:
+    """S3 takes 10,000 of them: of 32 MiB they make 312 GiB, and no more."""
+    parts: list[int] = []
+
+    def begun(url: str, part: int) -> Any:
+        parts.append(part)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(object, "PART_NBYTES", 1 << 25)
+    monkeypatch.setenv("IDXFILE_REMOTE", "fsspec" if store is fsspec else "obstore")
+    monkeypatch.setattr(store, "open_upload", begun)
+    for count in (100, 10**9, 2**32 - 1):
+        for name in ("a.idx", "a.idx.gz"):
+            with pytest.raises(ZeroDivisionError):
+                idxfile.create(at(name), dtype="uint8", item_shape=(28, 28), count=count)
+    with open(tmp_path / "sparse", "w+b") as file:
+        file.truncate(10**12)
+        with pytest.raises(ZeroDivisionError):
+            send(file, at("a.bin"))
+    sizes = [78_400, 78_400, 784e9, 784e9, 784 * 2**32, 784 * 2**32, 10**12]
+    for part, whole in zip(parts, sizes, strict=True):
+        assert part == 1 << 25 if whole < 1 << 38 else whole <= part * 10_000 <= 1.02 * whole
 
 
 @pytest.mark.parametrize("array", [IMAGES, BIG], ids=["small", "in parts"])

@@ -92,15 +92,20 @@ def check_writes(url: str) -> None:
     )
 
 
-def open_upload(url: str) -> Upload:
+def open_upload(url: str, nbytes: int = 0) -> Upload:
     """Begin to write an object.
+
+    Args:
+        url: its address.
+        nbytes: how long it will be, at most; 0 where that is not known. Beyond 312 GiB its parts
+            must be longer than they are else.
 
     Raises:
         UnsupportedError: for a store that is read only.
         FetchError: where it cannot be written.
     """
     check_writes(url)
-    upload: Upload = _store_of(url).open_upload(url)
+    upload: Upload = _store_of(url).open_upload(url, part_nbytes(nbytes))
     return upload
 
 

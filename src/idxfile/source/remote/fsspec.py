@@ -16,7 +16,7 @@ from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults, settings
 from .faults import DeniedError, MissingObjectError, SilentStoreError, changed, pause
-from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
+from .object import UPLOAD_PIECE_NBYTES, RemoteIdentity
 
 __all__ = [
     "FsspecObject",
@@ -83,7 +83,9 @@ def file_system(url: str) -> tuple[Any, str]:
         UnsupportedError: for a scheme that fsspec does not know.
         MissingExtraError: where it, or what it needs for that scheme, is not installed.
     """
-    scheme = url.partition("://")[0].rpartition("::")[2].lower()
+    schemes, _, rest = url.partition("://")
+    schemes = schemes.lower()
+    scheme = schemes.rpartition("::")[2]
     known = PACKAGES.get(scheme)
     try:
         fsspec = import_module("fsspec")
@@ -92,7 +94,8 @@ def file_system(url: str) -> tuple[Any, str]:
             f"{scheme}:// needs the package fsspec", hint="pip install 'idxfile[remote]'"
         ) from None
     try:
-        fs, path = fsspec.core.url_to_fs(url, **settings.for_fsspec(scheme))
+        options = {scheme: settings.for_fsspec(scheme)}
+        fs, path = fsspec.core.url_to_fs(f"{schemes}://{rest}", **options)
     except ValueError as error:
         if "rotocol not known" not in str(error):
             raise _translated(public(url), error) from error
@@ -106,6 +109,8 @@ def file_system(url: str) -> tuple[Any, str]:
         raise MissingExtraError(
             f"{scheme}:// needs the package {package}", hint=f"pip install {package}"
         ) from None
+    except Exception as error:  # whatever a file system says of what it is told
+        raise _translated(public(url), error) from error
     return fs, path
 
 
@@ -178,11 +183,11 @@ def remove_object(url: str) -> None:
     asked(public(url), lambda: fs.rm_file(path))
 
 
-def open_upload(url: str) -> FsspecUpload:
+def open_upload(url: str, part_nbytes: int) -> FsspecUpload:
     """Begin to write a file that is there when it is complete."""
     fs, path = file_system(url)
     name = public(url)
-    options = {"autocommit": False, "block_size": PART_NBYTES}
+    options = {"autocommit": False, "block_size": part_nbytes}
     return FsspecUpload(asked(name, lambda: fs.open(path, "wb", **options)), name)
 
 

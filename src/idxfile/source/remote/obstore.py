@@ -20,7 +20,7 @@ from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults, settings
 from .faults import DeniedError, MissingObjectError, changed, pause, public_text
-from .object import PART_NBYTES, UPLOAD_PIECE_NBYTES, RemoteIdentity
+from .object import UPLOAD_PIECE_NBYTES, RemoteIdentity
 
 __all__ = [
     "ObstoreObject",
@@ -159,19 +159,20 @@ def remove_object(url: str) -> None:
         import_module("obstore").delete(store, path)
 
 
-def open_upload(url: str) -> ObstoreUpload:
+def open_upload(url: str, part_nbytes: int) -> ObstoreUpload:
     """Begin to write an object, in parts that are no object before the last one is there."""
     store, path = store_of(url)
-    return ObstoreUpload(store, path, public(url))
+    return ObstoreUpload(store, path, public(url), part_nbytes)
 
 
 class ObstoreUpload:
     """An object that is being written by a thread of its own, which is fed."""
 
-    def __init__(self, store: Any, path: str, name: str) -> None:
+    def __init__(self, store: Any, path: str, name: str, part_nbytes: int) -> None:
         self.name = name
         self._store = store
         self._path = path
+        self._part_nbytes = part_nbytes
         self._pieces: Queue[bytes | None] = Queue(2)
         self._error: BaseException | None = None
         self._cancelled = False
@@ -202,7 +203,7 @@ class ObstoreUpload:
                     self._path,
                     self._given(),
                     use_multipart=True,
-                    chunk_size=PART_NBYTES,
+                    chunk_size=self._part_nbytes,
                     max_concurrency=4,
                 )
         except BaseException as error:  # it is raised by whoever feeds
