@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import resource
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import idxfile
-from conftest import assert_same_outcome, keys, outcome
+from conftest import H, assert_same_outcome, keys, outcome
+from idxfile.cli import main
 from idxfile.shards import folded, named_shards, shard_name
 
 ITEMS = np.arange(60, dtype="int16").reshape(20, 3)
@@ -252,3 +256,262 @@ def test_two_sets_of_one_name_are_refused(tmp_path):
                 writer.append(np.zeros(9, "uint8"))
     assert len(os.listdir(tmp_path)) == 5
     assert idxfile.check(tmp_path / "x-*-of-00004.idx").ok
+
+
+# What stands where a shard should be
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "dangling link", "loop"])
+def test_what_is_no_file_is_a_shard_that_is_missing(tmp_path: Path, kind: str) -> None:
+    """Nobody waits for a pipe, and nobody takes the rest for the whole."""
+    paths = make(tmp_path)
+    paths[2].unlink()
+    if kind == "folder":
+        paths[2].mkdir()
+    elif kind == "pipe":
+        os.mkfifo(paths[2])
+    else:
+        paths[2].symlink_to(paths[2] if kind == "loop" else tmp_path / "nothing")
+    for place in (tmp_path, tmp_path / "x-*-of-00004.idx", tmp_path / "x-*"):
+        with pytest.raises(idxfile.FormatError, match=r"x-00002-of-00004\.idx: missing"):
+            idxfile.open(place)
+        assert [p.code for p in idxfile.check(place).problems] == ["shard-missing"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling link", "loop"])
+def test_what_is_no_file_is_told_where_it_is_named(tmp_path: Path, kind: str) -> None:
+    idxfile.concat(tmp_path / "x.idx", [idxfile.encode(ITEMS)], shards=4)
+    path = tmp_path / "x-00002-of-00004.idx"
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path if kind == "loop" else tmp_path / "nothing")
+    for place in (tmp_path / "x.manifest.json", [*sorted(tmp_path.glob("x-*"))]):
+        with pytest.raises((OSError, idxfile.FormatError), match=r"x-00002-of-00004\.idx"):
+            idxfile.open(place)
+    assert not idxfile.check(tmp_path / "x.manifest.json").ok
+
+
+def test_a_shard_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = make(tmp_path)
+    opened = os.open
+
+    def refuses(path: Any, *rest: Any, **options: Any) -> int:
+        if os.fspath(path) == str(paths[2]):  # whoever runs this may be allowed everything
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refuses)
+    with pytest.raises(PermissionError, match=r"x-00002-of-00004\.idx"):
+        idxfile.open(tmp_path)
+    report = idxfile.check(tmp_path)
+    assert [(p.code, p.message) for p in report.problems] == [
+        ("unreadable", f"{paths[2].name}: Permission denied")
+    ]
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+@pytest.mark.parametrize("left", [0, 3, 12, 13, 41])
+def test_a_cut_shard_is_told_and_named(tmp_path: Path, left: int, with_manifest: bool) -> None:
+    if with_manifest:
+        idxfile.concat(tmp_path / "x.idx", [idxfile.encode(ITEMS)], shards=4)
+    else:
+        make(tmp_path)
+    path = tmp_path / "x-00001-of-00004.idx"
+    os.truncate(path, left)
+    with pytest.raises(idxfile.FormatError, match=r"x-00001-of-00004\.idx"):
+        idxfile.open(tmp_path)
+    report = idxfile.check(tmp_path)
+    codes = {p.code for p in report.problems}
+    assert not report.ok
+    assert ("shard-changed" in codes) == with_manifest
+    assert codes - {"shard-changed"} <= {"truncated", "short-header", "empty"}
+    assert all(p.message.startswith(f"{path.name}: ") for p in report.problems)
+
+
+def test_a_cut_compressed_shard_gives_no_items(tmp_path: Path) -> None:
+    paths = make(tmp_path, np.arange(4000, dtype="int32"), name="x.idx.gz")
+    whole = paths[1].read_bytes()
+    paths[1].write_bytes(whole[:-20])
+    with idxfile.open(tmp_path) as x:
+        assert x[10] == 10
+        for key in (1500, slice(1000, 2000), [999, 1001]):
+            with pytest.raises(idxfile.FormatError, match=r"x-00001-of-00004\.idx\.gz"):
+                x[key]
+        with pytest.raises(idxfile.FormatError, match=r"x-00001-of-00004\.idx\.gz"):
+            list(x.blocks())
+        assert x[3999] == 3999
+
+
+@pytest.mark.parametrize("codec", [None, "gz"])
+def test_more_shards_than_items_and_none_at_all(tmp_path: Path, codec: str | None) -> None:
+    for count in (0, 3):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        idxfile.concat(folder / "x.idx", [idxfile.encode(ITEMS[:count])], shards=7, codec=codec)
+        with idxfile.open(folder) as x:
+            assert x.shape == (count, 3)
+            assert x[...].tolist() == ITEMS[:count].tolist()
+            assert x[::-1].tolist() == ITEMS[:count][::-1].tolist()
+            assert [block.tolist() for block in x.blocks()] == [ITEMS[:count].tolist()] * bool(
+                count
+            )
+            with pytest.raises(IndexError):
+                x[count]
+        report = idxfile.check(folder)
+        assert report.ok, report.problems
+        assert idxfile.stats(folder).count == count * 3
+
+
+def test_a_joined_array_has_a_limit(tmp_path: Path) -> None:
+    """Its header holds 2^32 - 1 items: more files than that are opened in parts."""
+    half = 2**31
+    for number in range(2):
+        with open(tmp_path / f"x-0000{number}-of-00002.idx", "wb") as file:
+            file.write(H(8, half))
+            file.truncate(8 + half)
+    with pytest.raises(idxfile.UnsupportedError, match="one array holds 4,294,967,295") as caught:
+        idxfile.open(tmp_path)
+    assert caught.value.hint == "open some of them: a list of files"
+    files = sorted(tmp_path.iterdir())
+    with idxfile.open(files[:1]) as x:
+        assert len(x) == half
+    for options in ({}, {"shards": 3}, {"shard_nbytes": 1 << 30}):
+        with pytest.raises(idxfile.UnsupportedError, match=r"4,294,967,296|4294967296"):
+            idxfile.concat(tmp_path / "y.idx", files, **options)
+    assert sorted(tmp_path.iterdir()) == files
+
+
+# Manifests that are not right
+
+
+def test_a_damaged_manifest_is_passed_over_with_a_warning(tmp_path: Path) -> None:
+    idxfile.concat(tmp_path / "x.idx", [idxfile.encode(ITEMS)], shards=4)
+    manifest = tmp_path / "x.manifest.json"
+    for damaged in ("{", "[]", manifest.read_text().replace('"items": 20', '"items": 21')):
+        manifest.write_text(damaged)
+        with pytest.warns(idxfile.IdxWarning, match=r"x\.manifest\.json: this is no manifest"):
+            assert idxfile.read(tmp_path).tolist() == ITEMS.tolist()
+        with pytest.raises(idxfile.FormatError, match="this is no manifest"):
+            idxfile.open(manifest)
+
+
+def test_a_manifest_that_contradicts_the_files_is_an_error(tmp_path: Path) -> None:
+    """Shards of an old set and of a new one may stand side by side: nobody takes them for one."""
+    idxfile.concat(tmp_path / "x.idx", [idxfile.encode(ITEMS)], shards=4)
+    path = tmp_path / "x-00003-of-00004.idx"
+    whole = path.read_bytes()
+    idxfile.write(path, ITEMS[:4])
+    with pytest.raises(idxfile.FormatError, match=r"found 36 bytes, expected 42") as caught:
+        idxfile.open(tmp_path)
+    assert "without the manifest" in str(caught.value)
+    idxfile.write(f"{path}.gz", ITEMS[15:])
+    path.unlink()
+    with pytest.raises(idxfile.FormatError, match=r"lacks x-00003-of-00004\.idx\.gz"):
+        idxfile.open(tmp_path)
+    assert [p.code for p in idxfile.check(tmp_path).problems] == ["manifest-damaged"]
+    (tmp_path / "x.manifest.json").unlink()
+    assert idxfile.read(tmp_path).tolist() == ITEMS.tolist()
+    path.write_bytes(whole)
+
+
+def test_a_missing_shard_is_no_fault_of_the_manifest(tmp_path: Path) -> None:
+    idxfile.concat(tmp_path / "x.idx", [idxfile.encode(ITEMS)], shards=4)
+    (tmp_path / "x-00002-of-00004.idx").unlink()
+    for place in (tmp_path, tmp_path / "x-*", tmp_path / "x.manifest.json"):
+        assert [(p.code, p.message) for p in idxfile.check(place).problems] == [
+            ("shard-missing", "x-00002-of-00004.idx: missing of 4 shards")
+        ]
+
+
+# Killed
+
+
+_KILLED = """
+import os, sys
+import numpy as np
+import idxfile
+
+renames = iter(range(int(sys.argv[2])))
+rename = os.rename
+
+def dies(*paths):
+    if next(renames, None) is None:
+        os.kill(os.getpid(), 9)
+    rename(*paths)
+
+os.rename = dies
+with idxfile.create(sys.argv[1], dtype="int16", count=40, shards=3) as writer:
+    writer.append(np.arange(100, 140, dtype="int16"))
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("renames", range(8))
+def test_a_kill_between_renames_mixes_nothing(tmp_path: Path, renames: int) -> None:
+    """The set is the old one, the new one, or openly incomplete; the old shards are kept."""
+    place = tmp_path / "x.idx"
+    with idxfile.create(place, dtype="int16", count=30, shards=3) as writer:
+        writer.append(np.arange(30, dtype="int16"))
+    old = {path.name: path.read_bytes() for path in tmp_path.glob("x-*")}
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(place), str(renames)], check=False)
+    assert done.returncode == -9
+    pattern = tmp_path / "x-*-of-00003.idx"
+    if renames in (0, 7):
+        first = 100 if renames else 0
+        assert idxfile.read(pattern)[[0, -1]].tolist() == [first, 139 if renames else 29]
+        assert idxfile.check(pattern).ok
+        return
+    with pytest.raises((idxfile.FormatError, FileNotFoundError)):
+        idxfile.open(pattern)
+    there = {path.name: path.read_bytes() for path in tmp_path.glob("x-*")}
+    aside = {path.name: path.read_bytes() for path in tmp_path.glob(".x.idx*/old/x-*")}
+    assert {**there, **aside} == old, "nothing is lost: what is to be replaced lies aside"
+
+
+# The command line
+
+
+def test_the_commands_take_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = np.arange(20 * 16, dtype="uint8").reshape(20, 4, 4)
+    one, two = tmp_path / "one.idx", tmp_path / "two.idx"
+    idxfile.write(one, images[:7])
+    idxfile.write(two, images[7:])
+    folder = tmp_path / "set"
+    folder.mkdir()
+    out = str(folder / "x.idx")
+    pattern = str(folder / "x-?????-of-00003.idx")
+    assert main(["concat", out, str(one), str(two), "--shards", "3"]) == 0
+    assert capsys.readouterr().err == f"{pattern}: uint8 20 × 4 × 4\n"
+    assert main(["concat", out, str(one), str(two), "--shards", "3"]) == 2
+    assert "exists; --force writes over it" in capsys.readouterr().err
+    assert main(["concat", out, str(two), str(one), "--shards", "3", "--force"]) == 0
+    assert main(["concat", out, str(two), str(one), "--shards", "4"]) == 2
+    assert "There are 3 shards of the same name" in capsys.readouterr().err
+    assert main(["concat", "-", str(one), "--shards", "3"]) == 2
+    capsys.readouterr()
+    for place in (pattern, str(folder), str(folder / "x.manifest.json")):
+        assert main(["info", "--json", place]) == 0
+        (facts,) = json.loads(capsys.readouterr().out)
+        assert facts["shape"] == [20, 4, 4]
+        assert facts["file_nbytes"] == 3 * 16 + 320
+        assert main(["head", place, "-n", "1"]) == 0
+        first = capsys.readouterr().out.split()
+        assert first[:16] == [str(value) for value in images[7].ravel()]
+        assert main(["show", place, "19", "--graphics", "ascii"]) == 0
+        assert capsys.readouterr().out.startswith("19\n")
+    for place in (pattern, str(folder)):
+        assert main(["check", place]) == 0
+        assert capsys.readouterr().out == f"{pattern}: ok (uint8 20 × 4 × 4)\n"
+    (folder / "x-00001-of-00003.idx").unlink()
+    for place in (pattern, str(folder)):
+        assert main(["check", place]) == 1
+        out = capsys.readouterr().out
+        assert "error shard-missing: x-00001-of-00003.idx: missing of 3 shards" in out
+        assert "manifest" not in out
+        for command in ("info", "head", "show"):
+            assert main([command, place]) == 3
+            assert "x-00001-of-00003.idx: missing of 3 shards" in capsys.readouterr().err
