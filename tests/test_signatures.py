@@ -22,8 +22,16 @@ from hypothesis import strategies as st
 import idxfile
 from conftest import H, zstd
 from idxfile.errors import FormatError
+from idxfile.formats.table import FORMATS
 from idxfile.header import IDX_TYPE_NAMES, Header
-from idxfile.signatures import SIGNATURES, Signature, beginning_with, describe, recognise
+from idxfile.signatures import (
+    CONVERT,
+    SIGNATURES,
+    Signature,
+    beginning_with,
+    describe,
+    recognise,
+)
 
 
 def _npy() -> bytes:
@@ -230,3 +238,8 @@ def test_an_idx_file_with_ustar_in_its_pixels_is_no_archive() -> None:
     data = bytearray(H(8, 300) + bytes(300))
     data[257:262] = b"ustar"
     assert recognise(bytes(data)) is None
+
+
+def test_what_is_said_to_be_convertible_is() -> None:
+    read = {kind for row in FORMATS.values() if row.reads for kind in row.signatures}
+    assert {row.name for row in SIGNATURES if row.hint is CONVERT} <= read

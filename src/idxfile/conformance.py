@@ -40,7 +40,7 @@ from .problems import Problem
 __all__ = ["Outcome", "main", "run"]
 
 MOST_HEX_NBYTES = 4096
-MOST_LINE_NBYTES = 1 << 16
+MOST_LINE_NBYTES = 1 << 18
 END = "(the end of its input)"
 
 Result = Literal["pass", "fail", "wrong-kind", "crash", "hang"]

@@ -70,6 +70,7 @@ def _tfrecord(prefix: bytes) -> bool:
 
 
 CONVERT = "`idx convert` makes an IDX file of it"
+WRITE = "read it with what wrote it, and give the array to `idxfile.write`"
 DOWNLOAD = "a failed download? Fetch the file again, or open it in a browser to see what it says"
 
 SIGNATURES: tuple[Signature, ...] = (
@@ -98,7 +99,7 @@ SIGNATURES: tuple[Signature, ...] = (
     Signature("an HDF5 file", b"\x89HDF\r\n\x1a\n", CONVERT),
     Signature("a Parquet file", b"PAR1", CONVERT),
     Signature("an Arrow file", b"ARROW1", CONVERT),
-    Signature("a Feather (version 1) file", b"FEA1", CONVERT),
+    Signature("a Feather (version 1) file", b"FEA1", WRITE),
     Signature("a PNG picture", b"\x89PNG\r\n\x1a\n", CONVERT),
     Signature("a JPEG picture", b"\xff\xd8\xff", CONVERT),
     Signature("a GIF picture", b"GIF8", CONVERT),
@@ -118,7 +119,7 @@ SIGNATURES: tuple[Signature, ...] = (
     Signature("an OpenVisus index", b"(version)", "read it with OpenVisus, then convert the array"),
     Signature("a LaTeX index", _begins(rb"\\indexentry"), "it lists index entries, not a tensor"),
     Signature("a Lush text matrix", b".MAT", "save it in Lush's binary form"),
-    Signature("a pickle", _begins(rb"\x80[\x02-\x05][\x8c\x95c\]}(KX]", re.DOTALL), CONVERT),
+    Signature("a pickle", _begins(rb"\x80[\x02-\x05][\x8c\x95c\]}(KX]", re.DOTALL), WRITE),
     Signature(
         "an HTML page",
         _begins(
@@ -128,7 +129,7 @@ SIGNATURES: tuple[Signature, ...] = (
         (b"<!DO", b"<!do", b"<htm", b"<HTM", b"<hea", b"<HEA"),
     ),
     Signature("an XML document", _begins(rb"(\xef\xbb\xbf)?\s*<\?xml", re.I), DOWNLOAD, (b"<?xm",)),
-    Signature("a TFRecord file", _tfrecord, CONVERT),
+    Signature("a TFRecord file", _tfrecord, WRITE),
     Signature(
         "a JSON document",
         lambda prefix: _begins(rb'\s*(\{\s*["}]|\[\s*[\[\]{"\d-])')(prefix) and _text(prefix),
@@ -137,6 +138,10 @@ SIGNATURES: tuple[Signature, ...] = (
     Signature("a CSV table", _csv, CONVERT),
     Signature("a text file", lambda prefix: len(prefix) > 7 and _text(prefix)),
 )
+
+
+PICTURE_KINDS = tuple(row.name for row in SIGNATURES if row.name.endswith(" picture"))
+"""The rows that are pictures."""
 
 
 def recognise(prefix: bytes) -> Signature | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -1496,3 +1497,14 @@ def test_over_100000_files_in_a_class(tmp_path: Path) -> None:
     written(tmp_path / "x", images, np.zeros(100_001, np.uint8))
     assert sorted(os.listdir(tmp_path / "x/0")) == [f"{n:04}" for n in range(11)]
     assert read(tmp_path / "x").images[-1] == 7
+
+
+@pytest.mark.parametrize("name", ["digit.png", "digit.png.gz", "digit"])
+def test_a_single_picture_is_one_item(tmp_path: Path, name: str) -> None:
+    pixels = np.arange(6, dtype="uint8").reshape(2, 3)
+    picture = io.BytesIO()
+    Image.fromarray(pixels).save(picture, "png")
+    content = picture.getvalue()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    convert(tmp_path / name, tmp_path / "digit.idx")
+    assert np.array_equal(idxfile.read(tmp_path / "digit.idx"), pixels[None])

@@ -23,6 +23,7 @@ from importlib.metadata import entry_points
 
 from ..errors import IdxWarning
 from ..header import IDX_TYPE_NAMES
+from ..signatures import PICTURE_KINDS
 from .row import NUMBERS, Format
 
 __all__ = ["FORMATS"]
@@ -166,7 +167,8 @@ FORMATS: dict[str, Format] = {
             "pictures",
             (),
             ".pictures",
-            "Folder of pictures",
+            "Folder of pictures, or a single one",
+            PICTURE_KINDS,
             members=_PICTURE_ENDS,
             folder=True,
         ),

@@ -62,7 +62,7 @@ def list_pictures(
         PairError: when pictures and labels do not belong together.
         UnsupportedError: for a WebDataset.
     """
-    pictures = [file for file in place.files if file.lower().endswith(PICTURES)]
+    pictures = place.pictures
     if not pictures:
         raise FormatError(
             "there are no pictures in it",

@@ -1,4 +1,4 @@
-"""Where pictures lie: a folder, a tar, a zip; each lists its files and reads one by name.
+"""Where pictures lie: a folder, a tar, a zip, a file; each lists its files and reads one by name.
 
 Names are those below the place, with "/". What begins with a dot is hidden and does not exist.
 Reading is safe from many threads.
@@ -6,6 +6,7 @@ Reading is safe from many threads.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tarfile
@@ -16,8 +17,10 @@ from typing import Any
 from ...errors import FormatError, PairError, UnsupportedError
 from ...names import split_of
 from ...problems import settle
-from ...source import open_source
+from ...source import header_prefix, open_source
+from ...signatures import PICTURE_KINDS, recognise
 from ...source.archive import SourceFile
+from ..table import PICTURES
 from .labels import TABLES
 
 __all__ = ["Place", "open_place"]
@@ -27,7 +30,7 @@ MAX_FILE_NBYTES = 1 << 30
 
 
 def open_place(path: str, split: str | None = None) -> Place:
-    """Open a folder, or a tar or zip archive; content decides.
+    """Open a folder, a tar or zip archive, or a single picture; content decides.
 
     Args:
         path: where it is.
@@ -41,9 +44,10 @@ def open_place(path: str, split: str | None = None) -> Place:
     if os.path.isdir(path):
         place: Place = Folder(path)
     else:
-        with open(path, "rb") as file:
-            zipped = file.read(4) in (b"PK\3\4", b"PK\5\6")
-        place = Zip(path) if zipped else Tar(path)
+        kind = _kind_of(path)
+        if kind in PICTURE_KINDS:
+            return OnePicture(path)
+        place = Zip(path) if kind == "a zip archive" else Tar(path)
     folders = place.folders
     if split is not None and folders and all(map(split_of, folders)):
         chosen = [folder for folder in folders if split_of(folder) == (split_of(split) or split)]
@@ -56,6 +60,13 @@ def open_place(path: str, split: str | None = None) -> Place:
             )
         place.enter(chosen[0])
     return place
+
+
+def _kind_of(path: str) -> str | None:
+    """What a file is, by its content."""
+    with contextlib.closing(open_source(path, mmap=False)) as source:
+        row = recognise(header_prefix(source))
+    return None if row is None else row.name
 
 
 class Place:
@@ -74,6 +85,11 @@ class Place:
     def files(self) -> list[str]:
         """The names of all files that are not hidden."""
         return list(self._members)
+
+    @property
+    def pictures(self) -> list[str]:
+        """The names of those that are pictures by their names."""
+        return [file for file in self._members if file.lower().endswith(PICTURES)]
 
     @property
     def folders(self) -> list[str]:
@@ -132,6 +148,30 @@ class Place:
 def _refuse_size(nbytes: int, name: str) -> None:
     if nbytes > MAX_FILE_NBYTES:
         raise FormatError(f"{nbytes:,} bytes: this is no picture", file=name, found=nbytes)
+
+
+class OnePicture(Place):
+    """A single picture, whatever its name says."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._members[os.path.basename(path)] = None
+
+    @property
+    def pictures(self) -> list[str]:
+        """The one that there is."""
+        return self.files
+
+    def called(self, file: str) -> str:
+        """What errors call it."""
+        return self.name
+
+    def read(self, file: str) -> bytes:
+        """All bytes of it."""
+        with contextlib.closing(open_source(self.name, mmap=False)) as source:
+            content = source.read_at(0, MAX_FILE_NBYTES + 1)
+        _refuse_size(len(content), self.name)
+        return content
 
 
 class Folder(Place):

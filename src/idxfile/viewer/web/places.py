@@ -52,7 +52,7 @@ def find_places(place: Any, labels: Any = None) -> list[Place]:
         labels: the labels, where the place is a file and its name does not say so.
 
     Raises:
-        FileNotFoundError: when nothing is there.
+        FileNotFoundError: when nothing is there, or no such file of labels.
         PairError: when several files could be the labels.
     """
     if isinstance(place, tuple) and len(place) == 2:
@@ -61,6 +61,7 @@ def find_places(place: Any, labels: Any = None) -> list[Place]:
         return [_in_memory(place, labels)]
     path = os.fsdecode(place)
     if labels is not None:
+        look_for(labels)
         return [_pair(path, labels)]
     if is_url(path):
         return [_with_partner(path)]
@@ -71,10 +72,22 @@ def find_places(place: Any, labels: Any = None) -> list[Place]:
         return found
     if find_shards(path) is not None:
         return [_with_partner(path)]
-    os.stat(path)  # a file that is not there is told at once
+    look_for(path)
     if zipfile.is_zipfile(path):
         return list(_in_archive(path))
     return [_with_partner(path)]
+
+
+def look_for(file: Any) -> None:
+    """Tell at once of a file of this machine that is not there; all else is told by the page.
+
+    Raises:
+        OSError: as the system gives it.
+    """
+    if isinstance(file, (str, os.PathLike)):
+        path = os.fsdecode(file)
+        if not is_url(path) and find_shards(path) is None:
+            os.stat(path)
 
 
 def _with_partner(path: str) -> Place:

@@ -18,7 +18,7 @@ from ...staging import write_whole
 from .exhibit import Exhibit
 from .guard import Guard
 from .page import export_page
-from .places import Place, find_places
+from .places import Place, find_places, look_for
 
 __all__ = ["Serving", "view"]
 
@@ -86,6 +86,7 @@ def view(
 
 
 def _rival(compare: Any) -> Place:
+    look_for(compare)
     name = os.path.basename(os.fsdecode(compare)) if _is_path(compare) else "given"
     return Place(name, lambda: compare)
 
