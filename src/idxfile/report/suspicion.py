@@ -20,8 +20,6 @@ _SAMPLE_NBYTES = 1 << 12
 """Looked at in each piece that is read."""
 _MOST_SAMPLES = 1024
 """Of a long file every second, every fourth … piece is looked at: memory stays constant."""
-_FEWEST = 3
-"""Fewer values than this prove nothing."""
 _USUAL_EXPONENTS = (2.0**-60, 2.0**60)
 
 
@@ -56,9 +54,11 @@ class Sample:
         if not self._values:
             return None
         data = np.concatenate(self._values)
-        as_stored, swapped = data.view(self._stored), data.view(self._swapped)
-        if np.unique(as_stored).size < _FEWEST:
-            return None
+        native = self._stored.newbyteorder("=")  # NumPy sorts no other quickly
+        as_stored, swapped = (data.view(d).astype(native) for d in (self._stored, self._swapped))
+        patterns = data.view(f"u{self._stored.itemsize}")
+        if np.isin(patterns, (patterns.min(), patterns.max())).all():
+            return None  # one value or two prove nothing
         judge = _judge_floats if self._stored.kind == "f" else _judge_integers
         evidence = judge(as_stored, swapped)
         if evidence is None:
