@@ -28,7 +28,7 @@ def read_ahead(source: Any, header: Header, items: range, step: int) -> Iterator
     """Fresh native arrays of `step` neighbours, while the next ones are on their way.
 
     Args:
-        source: one that fetches ahead.
+        source: one that lies far away, and fetches ahead.
         header: of the file.
         items: which, in order.
         step: how many in one.

@@ -349,7 +349,7 @@ class IdxArray:
         if error := no_array_error(self._header, self.name):
             raise error
         step = max(1, block_nbytes // max(1, self._header.item_nbytes))
-        if hasattr(self._source, "ahead"):
+        if getattr(self._source, "far", False):
             self._check_open()
             yield from read_ahead(self._source, self._header, items, step)
             return

@@ -118,6 +118,14 @@ def test_whoever_reads_on_does_not_wait_for_each_request(
     assert gate.late == []
 
 
+def test_a_set_of_shards_is_read_on(server: RangeServer) -> None:
+    server.files = {f"{n}.idx": idx_bytes(IMAGES[300 * n : 300 * n + 300]) for n in range(2)}
+    server.gate = gate = Gate(len(FILES["images.idx"]), lambda _: 2)
+    with idxfile.open([server.at("gated", f"{n}.idx") for n in range(2)]) as x:
+        assert np.array_equal(np.concatenate(list(x.blocks(block_nbytes=9000))), IMAGES)
+    assert gate.late == []
+
+
 def test_so_is_what_is_inflated(server: RangeServer) -> None:
     server.gate = gate = Gate(len(FILES["images.idx.gz"]), several)
     assert np.array_equal(idxfile.read(server.at("gated", "images.idx.gz")), IMAGES)
@@ -149,7 +157,7 @@ def test_no_more_is_asked_for_than_is_near(server: RangeServer) -> None:
         blocks = x.blocks(block_nbytes=5000)
         assert np.array_equal(next(blocks), IMAGES[:6])
         blocks.close()
-        assert len(server.requests) <= 1 + 3
+        assert len(server.requests) <= 1 + 1 + 3
         assert np.array_equal(x[599], IMAGES[599])
 
 

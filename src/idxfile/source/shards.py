@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem, settle
 from . import open_source
+from .ahead import Ahead
 from .finding import Found
 from .holding import Elements, Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
 from .members import Facts, Promised, absolute, changed, joined, of_manifest, shown
@@ -212,6 +213,19 @@ class Shards:
         """All bytes from the first on, for one reader; what is compressed passes by once."""
         self._check_open()
         return ShardsInOrder(self._head, (self._elements_of(n) for n in range(len(self._places))))
+
+    @property
+    def far(self) -> bool:
+        """Whether some lie in a store, by ranges: what comes next is to be fetched ahead."""
+        return any(map(is_url, self._places)) and not any(facts.codecs for facts in self._facts)
+
+    def ahead(self, start: int, stop: int) -> Ahead:
+        """The bytes from `start` to `stop`, for one reader that takes them in order."""
+
+        def fill(at: int, view: memoryview) -> None:
+            self.readinto_many([(at, view)])
+
+        return Ahead(self.name, fill, start, stop)
 
     def close(self) -> None:
         """Drop the files."""

@@ -93,6 +93,8 @@ class RemoteFile:
 
     codecs: tuple[str, ...] = ()
     buffer: memoryview | None = None
+    far = True
+    """What comes next is to be fetched ahead of whoever reads on."""
 
     def __init__(self, remote: RemoteObject, head: bytes) -> None:
         self.name = remote.name
