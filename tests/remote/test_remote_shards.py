@@ -347,6 +347,31 @@ def test_a_cut_shard_is_noticed(bucket: BucketServer) -> None:
         idxfile.open(at(""))
 
 
+@pytest.mark.parametrize("codec", [None, "gz"])
+def test_check_holds_what_is_in_the_store_against_the_manifest(
+    bucket: BucketServer, codec: str | None
+) -> None:
+    """Each object is fetched once, for the judgement and for its digest."""
+    wide = np.random.default_rng(6).integers(0, 256, (20, 5000), np.uint8)
+    objects = shards_of(wide, f"x.idx{'.gz' if codec else ''}", 4, codec)
+    names = [name for name in objects if "-of-" in name]
+    put(bucket, objects)
+    assert idxfile.check(at("")).ok
+    fetched = [path for path, _ in bucket.asked() if "-of-" in path]
+    assert len(fetched) <= 2 * 4, "the first kilobyte, and the rest"
+    data = bytearray(objects[names[2]])
+    if codec is None:
+        data[-1] ^= 1
+    else:
+        data[4] ^= 1  # the time, which nobody looks at
+    put(bucket, {names[2]: bytes(data)})
+    report = idxfile.check(at("x.manifest.json"))
+    assert [(p.code, p.message.partition(" and")[0]) for p in report.problems] == [
+        ("shard-changed", f"{names[2]}: SHA-256 {hashlib.sha256(data).hexdigest()},")
+    ]
+    assert report.file_nbytes == sum(len(objects[name]) for name in names)
+
+
 # Pairs
 
 
@@ -395,6 +420,9 @@ def test_the_commands(
             assert "20" in capsys.readouterr().out or command in ("check", "show", "head")
         assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 0
         assert np.array_equal(np.load(tmp_path / "all.npy"), IMAGES)
+    put(bucket, in_folder("alone/", shards_of(IMAGES, "x.idx", 4)))
+    assert main(["show", at("alone/"), "19"]) == 0
+    assert capsys.readouterr().out.startswith("19\n")
     assert main(["check", at("d/")]) == 0
     out = capsys.readouterr().out
     assert "a pair" in out

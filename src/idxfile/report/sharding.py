@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..errors import FormatError, printable
+from ..errors import FormatError, IdxError, printable
 from ..header import MAX_DIMENSION, Header
 from ..problems import Problem
 from ..shards import ShardFacts, missing_shards
+from ..source import InOrder, open_outer_source
 from ..source.finding import Found, load_manifest, other_files
 from ..source.local import LocalFile
 from ..source.members import differing
@@ -42,7 +43,7 @@ def check_shards(
     for place, name in zip(found.places, found.names, strict=True):
         shard = said.get(name)
         done += shard.nbytes if shard else 1
-        report = _checked(place, check_one)
+        report, digest = _checked(place, check_one, digested=shard is not None)
         if report is None:
             missing.append(name)
             continue
@@ -52,7 +53,7 @@ def check_shards(
             first = first or report
             items += report.header.shape[0] if report.header.shape else 0
         if shard is not None:
-            mine += _as_said(place, report, shard)
+            mine += _as_said(report, digest, shard)
         problems += [replace(p, message=f"{printable(name)}: {p.message}") for p in mine]
         nbytes += report.file_nbytes or 0
         data_nbytes += report.data_nbytes
@@ -83,14 +84,49 @@ def _said(found: Found, problems: list[Problem]) -> dict[str, ShardFacts]:
     return {shard.name: shard for shard in manifest.shards}
 
 
-def _checked(place: Any, check_one: Callable[[Any], Report]) -> Report | None:
-    """The report over a file; None where there is none."""
+def _checked(
+    place: Any, check_one: Callable[[Any], Report], *, digested: bool
+) -> tuple[Report | None, str | None]:
+    """The report over a file, None where there is none; and what its bytes come to."""
     try:
-        return check_one(place)
+        if digested and is_url(place):
+            return _checked_once(place, check_one)
+        report = check_one(place)
+        return report, _digest(place) if digested and os.path.isfile(place) else None
     except FileNotFoundError:
-        return None
-    except OSError as error:
-        return unopened(str(place), error)
+        return None, None
+    except (OSError, IdxError) as error:
+        return unopened(str(place), error), None
+
+
+def _checked_once(url: str, check_one: Callable[[Any], Report]) -> tuple[Report, str]:
+    """The same of an object, which is fetched once for both."""
+    source = open_outer_source(url)
+    try:
+        stream = _Digested(source)
+        report = check_one(stream)
+        while stream.read(_PIECE_NBYTES):  # what is behind the end of the content
+            pass
+        return replace(report, file_nbytes=stream.nbytes), stream.digest.hexdigest()
+    finally:
+        source.close()
+
+
+class _Digested:
+    """An object as a stream, of which is told what came."""
+
+    def __init__(self, source: Any) -> None:
+        self.name = source.name
+        self.digest = hashlib.sha256()
+        self.nbytes = 0
+        self._stream = InOrder(source)
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes."""
+        piece = self._stream.read(limit)
+        self.digest.update(piece)
+        self.nbytes += len(piece)
+        return piece
 
 
 def _fits(header: Header, first: Report | None, name: str) -> Iterator[Problem]:
@@ -99,24 +135,24 @@ def _fits(header: Header, first: Report | None, name: str) -> Iterator[Problem]:
         yield differing(header, wanted, name, os.path.basename(first.file) if first else name)
 
 
-def _as_said(place: Any, report: Report, shard: ShardFacts) -> Iterator[Problem]:
-    """What of a shard is not as the manifest says."""
+def _as_said(report: Report, digest: str | None, shard: ShardFacts) -> Iterator[Problem]:
+    """What of a shard is not as the manifest says; its digest where nothing else tells."""
     items = report.header.shape[0] if report.header and report.header.shape else None
     told: list[tuple[str, Any, Any]] = [
         ("items", items, shard.items),
         ("bytes", report.file_nbytes, shard.nbytes),
     ]
-    if not is_url(place) and os.path.isfile(place):
-        told.append(("SHA-256", _digest(place), shard.sha256))
-    for what, found, expected in told:
-        if found != expected:
-            yield Problem(
-                "shard-changed",
-                f"{what} {found}, and the manifest says {expected}",
-                found=found,
-                expected=expected,
-                hint="another file took its place, or it was changed: fetch it again",
-            )
+    differing = [each for each in told if None not in each and each[1] != each[2]]
+    if not differing and digest not in (None, shard.sha256):
+        differing = [("SHA-256", digest, shard.sha256)]
+    for what, found, expected in differing:
+        yield Problem(
+            "shard-changed",
+            f"{what} {found}, and the manifest says {expected}",
+            found=found,
+            expected=expected,
+            hint="another file took its place, or it was changed: fetch it again",
+        )
 
 
 def _digest(path: str) -> str:
