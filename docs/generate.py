@@ -13,11 +13,12 @@ HEAD = """# Problems
 Everything that can be wrong with a file. `idx check` lists problems by these codes, also with
 `--json`; opening a file raises the exception of the row, whose `code` attribute is the code.
 *Readable* problems are passed over by `problems="warn"`, since nothing would have to be invented;
-*mendable* ones are mended by `idx repair`; of a *salvageable* file, `idx repair --salvage` keeps
-the whole items.
+what the last column names makes a right file: `--salvage` keeps the whole items of a cut or damaged
+file (where nothing but a whole number of items is missing, `idx repair` alone), `--swap-data` turns
+the bytes of each element. In `--json` each problem tells its `repair`.
 
-| code | level | exception | what it means | |
-|---|---|---|---|---|
+| code | level | exception | what it means | readable | mended by |
+|---|---|---|---|---|---|
 """
 
 
@@ -25,10 +26,11 @@ def problems_page() -> str:
     """The page of all problems, from PROBLEMS."""
     rows = []
     for row in PROBLEMS.values():
-        marks = ("readable", "mendable", "salvageable")
-        said = ", ".join(mark for mark in marks if getattr(row, mark) and row.level != "note")
+        passed = "yes" if row.readable and row.level != "note" else ""
+        repair = row.repair or ("idx repair --salvage" if row.salvageable else "")
         rows.append(
-            f"| `{row.code}` | {row.level} | `{row.error.__name__}` | {row.meaning} | {said} |\n"
+            f"| `{row.code}` | {row.level} | `{row.error.__name__}` | {row.meaning} | {passed} "
+            f"| {f'`{repair}`' if repair else ''} |\n"
         )
     return HEAD + "".join(rows)
 

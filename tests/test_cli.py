@@ -548,7 +548,8 @@ def test_check_for_programs(idx: Run) -> None:
             "found": 11,
             "expected": 12,
             "hint": DECLARED,
-            "mendable": True,
+            "mendable": False,
+            "repair": "idx repair --salvage",
         }
     ]
     assert (nix["file"], nix["ok"], nix["problems"][0]["code"]) == ("nix", False, "unreadable")
@@ -597,6 +598,25 @@ def test_a_dash_is_standard_input(words: str, pack: Callable[[bytes], bytes], id
     result = idx(*words.split(), stdin=pack(IMAGES))
     assert result.code == code
     assert result.out.startswith(start)
+
+
+@pytest.mark.parametrize(
+    "words", ["check one.idx two.idx", "check --json one.idx", "diff a.idx b.idx"]
+)
+def test_the_exit_code_answers_also_when_nobody_reads_on(tmp_path: Path, words: str) -> None:
+    for name in ("one.idx", "two.idx"):
+        (tmp_path / name).write_bytes(b"wrong")
+    idxfile.write(tmp_path / "a.idx", np.zeros(3, "uint8"))
+    idxfile.write(tmp_path / "b.idx", np.ones(3, "uint8"))
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [SCRIPT, *words.split()], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize("words", ["info -", "check -", "diff images.idx -", "append images.idx -"])

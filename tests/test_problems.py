@@ -63,7 +63,8 @@ def test_a_finding_is_plain_values_for_json(code: str) -> None:
         "found": 1,
         "expected": 0,
         "hint": None,
-        "mendable": PROBLEMS[code].mendable,
+        "mendable": PROBLEMS[code].repair == "idx repair",
+        "repair": problem.repair,
     }
 
 

@@ -330,18 +330,21 @@ def _wrong_length(header: Header, size: int) -> Problem:
         )
     missing = needed - size
     item = saved = ""
+    cut = True
     if header.ndim and header.item_nbytes:
-        whole = facts["found"] // header.item_nbytes
+        whole, rest = divmod(facts["found"], header.item_nbytes)
+        cut = not whole or rest > 0
         item = f" (item {whole:,} of {header.shape[0]:,} incomplete)"
         if whole:
             items = f"{whole:,} whole item{'s'[: whole != 1]}"
-            saved = f", or keep its {items} with `idx repair --salvage`"
+            saved = f", or keep its {items} with `idx repair{' --salvage' if rest else ''}`"
     return Problem(
         "truncated",
         f"needs {figure(needed)} bytes, has {size:,}: {figure(missing)} missing{item}",
         offset=size,
         **facts,
         hint=f"{declared}; fetch the file again{saved}",
+        repair=None if cut else "idx repair",
     )
 
 

@@ -28,6 +28,7 @@ from .errors import (
 __all__ = ["PROBLEMS", "Problem"]
 
 Level = Literal["error", "warning", "note"]
+Repair = Literal["idx repair", "idx repair --salvage", "idx repair --swap-data"]
 Handling = Literal["raise", "warn", "ignore", "salvage"]
 """What to do about problems; "salvage" is for saving the whole items of a file that was cut."""
 
@@ -44,10 +45,10 @@ class ProblemKind:
     """What a strict read raises for it."""
     meaning: str
     """One sentence for people."""
-    mendable: bool = False
-    """Whether `repair` can make a right file of it."""
+    repair: Repair | None = None
+    """The command that makes a right file of it; None where there is none."""
     salvageable: bool = False
-    """Whether whole items before the fault can be saved."""
+    """Whether whole items before the fault can be saved, by `repair(salvage=True)`."""
     readable: bool = False
     """Whether `problems="warn"` and `"ignore"` read on: nothing would have to be invented."""
 
@@ -71,7 +72,6 @@ PROBLEMS: dict[str, ProblemKind] = {
             "error",
             TruncatedError,
             "There are fewer data bytes than the header declares.",
-            mendable=True,
             salvageable=True,
         ),
         ProblemKind(
@@ -79,7 +79,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "error",
             TrailingDataError,
             "There are bytes behind the last element.",
-            mendable=True,
+            repair="idx repair",
             readable=True,
         ),
         ProblemKind(
@@ -87,7 +87,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "error",
             FormatError,
             "The header was written with the least significant byte first.",
-            mendable=True,
+            repair="idx repair",
         ),
         ProblemKind(
             "unsupported-dialect",
@@ -121,7 +121,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "warning",
             TrailingDataError,
             "There are bytes behind the compressed stream that are no stream and no padding.",
-            mendable=True,
+            repair="idx repair",
             readable=True,
         ),
         ProblemKind(
@@ -129,7 +129,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "warning",
             FormatError,
             "The file is compressed more than once.",
-            mendable=True,
+            repair="idx repair",
             readable=True,
         ),
         ProblemKind(
@@ -158,7 +158,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "warning",
             FormatError,
             "The elements look as if they were written with the least significant byte first.",
-            mendable=True,
+            repair="idx repair --swap-data",
             readable=True,
         ),
         ProblemKind("unreadable", "error", FormatError, "The system does not give out its bytes."),
@@ -224,9 +224,13 @@ class Problem:
     found: Any = None
     expected: Any = None
     hint: str | None = None
+    repair: Repair | None = None
+    """The command that mends it, where it is another than the row says."""
 
     def __post_init__(self) -> None:
-        PROBLEMS[self.code]  # an unknown code is a fault of ours and must not hide
+        kind = PROBLEMS[self.code]  # an unknown code is a fault of ours and must not hide
+        salvage: Repair | None = "idx repair --salvage" if kind.salvageable else None
+        object.__setattr__(self, "repair", self.repair or kind.repair or salvage)
 
     @property
     def kind(self) -> ProblemKind:
@@ -240,8 +244,8 @@ class Problem:
 
     @property
     def mendable(self) -> bool:
-        """Whether `repair` can mend it."""
-        return self.kind.mendable
+        """Whether `repair` mends it without being asked for more."""
+        return self.repair == "idx repair"
 
     def error(self, file: str | None = None) -> IdxError:
         """The exception that a strict read raises for this problem."""
@@ -266,6 +270,7 @@ class Problem:
             "expected": self.expected,
             "hint": self.hint,
             "mendable": self.mendable,
+            "repair": self.repair,
         }
 
 

@@ -30,6 +30,7 @@ from .terms import (
     print_json,
     progress_bar,
     refuse_to_overwrite,
+    say,
 )
 
 
@@ -163,11 +164,11 @@ def _what(report: Report) -> str:
 
 
 def _print(name: str, ok: bool, what: str, problems: list[Problem]) -> None:
-    click.echo(f"{printable(name)}: {'ok' if ok else 'NOT OK'} ({what})")
+    say(f"{printable(name)}: {'ok' if ok else 'NOT OK'} ({what})")
     for problem in problems:
-        click.echo(f"  {problem.level} {problem.code}: {printable(problem.message)}")
+        say(f"  {problem.level} {problem.code}: {printable(problem.message)}")
         if problem.hint:
-            click.echo(f"    hint: {printable(problem.hint)}")
+            say(f"    hint: {printable(problem.hint)}")
 
 
 @click.command("repair")
@@ -219,9 +220,9 @@ def repair_command(
     else:
         as_it_is = "left as it is" if in_place else "written as it is"
         for sentence in mending.done or [f"nothing to mend: {as_it_is}"]:
-            click.echo(printable(sentence))
+            say(printable(sentence))
         if mending.backup:
-            click.echo(f"the old file is {printable(mending.backup)}")
+            say(f"the old file is {printable(mending.backup)}")
         _print(mending.out, mending.after.ok, _what(mending.after), mending.after.problems)
     return 0 if mending.after.ok else NEGATIVE
 
@@ -242,20 +243,20 @@ def diff_command(a: str, b: str, strict: bool, engine: str | None, as_json: bool
     if as_json:
         print_json(difference.as_dict())
     else:
-        click.echo("equal" if equal else "different")
+        say("equal" if equal else "different")
         if not difference.same_type:
             one, other = difference.header_a.element.name, difference.header_b.element.name
-            click.echo(f"  type: {one} and {other}")
+            say(f"  type: {one} and {other}")
         if not difference.same_shape:
-            click.echo(f"  header: {difference.header_a} and {difference.header_b}")
+            say(f"  header: {difference.header_a} and {difference.header_b}")
         if difference.first is not None and difference.first_values is not None:
             elements = counted(difference.elements, "element")
-            click.echo(f"  {elements} different, in {counted(difference.items, 'item')}")
+            say(f"  {elements} different, in {counted(difference.items, 'item')}")
             index = ", ".join(map(str, difference.first))
             values = " and ".join(map(str, difference.first_values))
-            click.echo(f"  first at ({index}): {values}")
-            click.echo(f"  largest difference: {difference.largest}")
+            say(f"  first at ({index}): {values}")
+            say(f"  largest difference: {difference.largest}")
             items = ", ".join(f"{item} ({n:,})" for item, n in difference.differing_items)
             more = ", …" if difference.items > len(difference.differing_items) else ""
-            click.echo(f"  items (elements): {items}{more}")
+            say(f"  items (elements): {items}{more}")
     return 0 if equal else NEGATIVE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,9 +73,17 @@ def each(files: Iterable[str], work: Callable[[str], int]) -> int:
     return code
 
 
+def say(text: str) -> None:
+    """Print a line on stdout; in silence once nobody reads on, for the exit code is an answer."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_json(value: Any) -> None:
     """Print one JSON value on stdout. JSON has no NaN and no infinity: they become strings."""
-    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+    say(json.dumps(_finite(value), indent=2, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
