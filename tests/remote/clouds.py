@@ -10,6 +10,7 @@ import fsspec
 import numpy as np
 import pytest
 from azure_server import ACCOUNT, KEY, AzureServer
+from fsspec.registry import _registry
 from google_server import GoogleServer
 from hub_server import REPOSITORY, HubServer
 
@@ -98,7 +99,7 @@ def settle(cloud: Cloud) -> None:
     elif cloud.scheme == "gs":
         # The class that asks each bucket for its layout does so by gRPC, over TLS alone.
         patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-        fsspec.register_implementation("gs", gcsfs.core.GCSFileSystem, clobber=True)
+        patch.setitem(_registry, "gs", gcsfs.core.GCSFileSystem)
         patch.setenv("STORAGE_EMULATOR_HOST", server.endpoint)
     else:
         patch.setenv("HF_ENDPOINT", server.endpoint)

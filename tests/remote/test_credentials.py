@@ -76,10 +76,14 @@ def test_an_account_that_is_not_named_is_told(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING")
-    for package in ("obstore", "fsspec"):
+    for package, url in (
+        ("obstore", cloud.at("images.idx")),
+        ("fsspec", cloud.at("images.idx")),
+        ("fsspec", "adl://shelf/images.idx"),  # of the first generation, which is no more
+    ):
         monkeypatch.setenv("IDXFILE_REMOTE", package)
         with pytest.raises(FetchError) as caught:
-            idxfile.open(cloud.at("images.idx"))
+            idxfile.open(url)
         assert "hint: " in str(caught.value)
 
 

@@ -11,6 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.registry import _registry
 
 import idxfile
 from conftest import idx_bytes
@@ -114,6 +115,8 @@ def test_a_missing_package_is_named(
         for name in [n for n in sys.modules if n.partition(".")[0] == package]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, package, None)
+    # What another test has loaded is remembered here.
+    monkeypatch.delitem(_registry, scheme, raising=False)
     monkeypatch.setenv("IDXFILE_REMOTE", "fsspec")
     with pytest.raises(MissingExtraError, match=word):
         idxfile.open(f"{scheme}://a/b/c.idx")

@@ -76,12 +76,17 @@ def absolute(place: str) -> str:
 
 
 def public(url: str) -> str:
-    """An address as it may be shown: without user, password, query and fragment."""
+    """An address as it may be shown: without user, password, query and fragment.
+
+    What stands before the host of Azure's own addresses is no user: it is the container.
+    """
     if is_archive(url):
         member, archive = split_archive(url)
         return f"zip://{member}::{public(archive) if is_url(archive) else archive}"
     parts = parts_of(url)
-    host = parts.netloc.rpartition("@")[2]
+    user, at, host = parts.netloc.rpartition("@")
+    if parts.scheme in ("abfs", "abfss"):
+        host = f"{user.partition(':')[0]}{at}{host}"
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
