@@ -458,3 +458,25 @@ def test_save_as_shards(tmp_path, codec):
         ds.save(tmp_path, shards=3, codec=codec)
     with pytest.raises(PairError, match="nobody could tell"):
         ds.save(tmp_path, codec=codec)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "classes"),
+    [
+        ({}, ("cat", "dog", "frog")),
+        ({0: 1, 1: 0}, ("dog", "cat", "frog")),
+        ({1: 0}, (None, None, "frog")),
+        ({2: 4}, ("cat", "dog", None, None, "frog")),
+        ({7: 1}, ("cat", None, "frog")),
+        ({0: -1}, (None, "dog", "frog")),
+        ({0: 9, 1: 9, 2: 9}, None),
+        ({0: 1 << 40}, None),
+    ],
+)
+def test_names_follow_their_classes(
+    mapping: dict[int, int], classes: tuple[str | None, ...] | None
+) -> None:
+    ds = Dataset(np.zeros((3, 1, 1), "uint8"), np.arange(3), classes=("cat", "dog", "frog"))
+    assert ds.relabel(mapping).classes == classes
+    assert ds.relabel(mapping, classes=["x"]).classes == ("x",)
+    assert ds.relabel([0, 0, 1]).classes is None

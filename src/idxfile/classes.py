@@ -6,7 +6,8 @@ An empty line is a label without a class, as 0 is among the letters of EMNIST.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from .errors import FetchError, FormatError
 from .source import open_source
@@ -17,6 +18,8 @@ __all__: list[str] = []
 
 CLASSES_FILE = "classes.txt"
 _MOST_NBYTES = 1 << 20
+_MOST_CLASSES = 1 << 16
+"""Labels beyond are no numbers of classes."""
 
 
 def write_classes(folder: str, classes: Sequence[str | None]) -> None:
@@ -38,6 +41,29 @@ def read_classes(folder: str) -> tuple[str | None, ...] | None:
             return tuple(line.rstrip("\n") or None for line in file)
     except FileNotFoundError:
         return None
+
+
+def renumbered(
+    classes: Sequence[str | None], mapping: Mapping[int, int]
+) -> tuple[str | None, ...] | None:
+    """The names of classes after their labels were changed, as far as they are certain.
+
+    Args:
+        classes: the names by their labels of before.
+        mapping: the new label for an old one; who is not in it keeps the label, and the name.
+
+    Returns:
+        The names by the new labels: None for a label that several old ones have become.
+    """
+    olds = {label for label, name in enumerate(classes) if name is not None}.union(mapping)
+    became: dict[int, list[str | None]] = defaultdict(list)
+    for old in olds:
+        name = classes[old] if 0 <= old < len(classes) else None
+        became[mapping.get(old, old)].append(name)
+    certain = {new: names[0] for new, names in became.items() if len(names) == 1 and new >= 0}
+    if not any(certain.values()) or max(certain) >= _MOST_CLASSES:
+        return None
+    return tuple(certain.get(label) for label in range(max(certain) + 1))
 
 
 def _read_remote(url: str) -> tuple[str | None, ...] | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator, random_order
-from .classes import write_classes
+from .classes import write_classes, renumbered
 from .cutting import shard_count
 from .elements import Array, smallest_type
 from .errors import PairError, sides
@@ -321,13 +321,16 @@ class Dataset:
         Args:
             mapping: the new label for each old one; labels that are not in it stay. Or a new label
                 for each item.
-            classes: the names of the new classes.
+            classes: the names of the new classes. None keeps those that are certain: a class of
+                the mapping takes its name along, one that several become has none.
         """
         table = self._table.astype(np.int64)
         column = table if table.ndim == 1 else table[:, 0]
         if isinstance(mapping, Mapping):
             for label, new in mapping.items():
                 column[self.labels == label] = new
+            if classes is None and self.classes is not None:
+                classes = renumbered(self.classes, mapping)
         elif len(mapping) == len(self):
             column[...] = np.asarray(mapping)
         else:
