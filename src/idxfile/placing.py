@@ -118,8 +118,13 @@ def remove(urls: Iterable[str]) -> None:
             return (f"{public(url)}: {error.args[0]}",)
         return ()
 
-    with ThreadPoolExecutor(_REMOVED_AT_ONCE) as pool:
-        found = [text for texts in pool.map(left, urls) for text in texts]
+    urls = list(urls)
+    try:
+        with ThreadPoolExecutor(_REMOVED_AT_ONCE) as pool:
+            results = list(pool.map(left, urls))
+    except RuntimeError:  # a program that ends begins no threads
+        results = list(map(left, urls))
+    found = [text for texts in results for text in texts]
     if found:
         more = f", and {len(found) - 1:,} more" if found[1:] else ""
         text = f"{found[0]}{more}: what was given up may be left there"
@@ -147,8 +152,12 @@ class InFolder:
         self._name = path
         self._folder = os.path.realpath(folder or os.curdir)
         self._hidden = os.path.join(self._folder, f".{base[:50]}.{secrets.token_hex(4)}.tmp")
-        with errors_named(path):
-            os.mkdir(self._hidden)
+        try:
+            with errors_named(path):
+                os.mkdir(self._hidden)
+        except BaseException:  # an interrupt comes when the folder is there
+            remove_folder(self._hidden)
+            raise
 
     def path_of(self, number: int) -> str:
         """Where a shard is written."""

@@ -6,6 +6,8 @@ import gc
 import hashlib
 import pickle
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,6 +110,22 @@ def test_nothing_is_left_of_a_set_that_is_given_up(
         gc.collect()
     bucket.before = lambda method, path: None
     assert list(bucket.objects()) == ["y.idx"]
+    assert bucket.unfinished() == []
+
+
+_ENDS = """
+import sys, idxfile, numpy
+writer = idxfile.create(sys.argv[1], dtype="int16", count=20, shards=4)
+writer.append(numpy.arange(12, dtype="int16"))
+print("written")
+"""
+
+
+def test_a_program_that_ends_leaves_nothing(bucket: BucketServer) -> None:
+    program = [sys.executable, "-c", _ENDS, at("x.idx")]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("written\n", "")
+    assert bucket.objects() == {}
     assert bucket.unfinished() == []
 
 
@@ -247,10 +265,10 @@ def test_scattered_items_cost_few_requests_of_each_shard_that_is_touched(
 
 
 def test_shards_are_asked_side_by_side(bucket: BucketServer) -> None:
-    """As many requests wait at once as threads ask: a barrier lets them go together."""
-    put(bucket, shards_of(ITEMS, "x.idx", 4))
+    """Eight requests wait at once: a barrier lets them go together."""
+    put(bucket, shards_of(ITEMS, "x.idx", 10))
     with idxfile.open(at("x.manifest.json")) as x:
-        together = threading.Barrier(4, timeout=20)
+        together = threading.Barrier(8, timeout=20)
 
         def wait(method: str, path: str) -> int | None:
             if method == "GET" and path.endswith(".idx"):
@@ -258,7 +276,7 @@ def test_shards_are_asked_side_by_side(bucket: BucketServer) -> None:
             return None
 
         bucket.before = wait
-        assert np.array_equal(x[[0, 5, 10, 15]], ITEMS[[0, 5, 10, 15]])
+        assert np.array_equal(x[:16:2], ITEMS[:16:2])
 
 
 @pytest.mark.parametrize("codec", ["gz", "zst"])
@@ -519,10 +537,37 @@ def test_a_fault_of_one_shard(web: RangeServer, fault: str, with_manifest: bool)
         assert IMAGE_SHARD in str(caught.value)
 
 
+def test_a_signature_goes_with_every_request(web: RangeServer) -> None:
+    place = web.at("ok", WEB_PLACES["pattern"]) + "?X-Signature=deadbeef"
+    with idxfile.open(place) as x:
+        assert np.array_equal(x[7], WIDE[7])
+        assert "deadbeef" not in repr(x)
+    with idxfile.open_dataset(place) as ds:
+        assert np.array_equal(ds.labels, LABELS)
+    assert all(path.endswith("?X-Signature=deadbeef") for path, _ in web.requests)
+
+
+def test_check_of_a_folder_behind_http(
+    web: RangeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", web.at("listed", "d/")]) == 0
+    assert capsys.readouterr().out.count(": ok (") == 3, "a set, its labels, and the pair of both"
+    assert main(["check", web.at("listed", "d/train-images*")]) == 0
+    assert main(["check", web.at("listed", "d/nothing*")]) == 2
+    web.instead[f"/listed/d/{IMAGE_SHARD}"] = "replaced"
+    capsys.readouterr()
+    assert main(["check", web.at("listed", "d/")]) == 1
+    assert f"{IMAGE_SHARD}: the object changed" in capsys.readouterr().out
+
+
 def test_a_list_of_addresses_is_taken_as_it_is(web: RangeServer) -> None:
     names = [f"train-images-idx3-ubyte-{n:05d}-of-00004" for n in (3, 0)]
     with idxfile.open([web.at("ok", f"d/{name}") for name in names]) as x:
         assert np.array_equal(x[...], np.concatenate([WIDE[15:], WIDE[:5]]))
+    images = [web.at("ok", f"d/{name}") for name in reversed(names)]
+    labels = idxfile.encode(LABELS[[*range(5), *range(15, 20)]])
+    with idxfile.open_dataset((images, labels)) as ds:
+        assert np.array_equal(ds[6][0], WIDE[16])
 
 
 # Blocks

@@ -34,6 +34,9 @@ __all__ = ["Shard", "Shards", "ShardsIdentity"]
 
 _LOOKING_AT_ONCE = 16
 _READING_AT_ONCE = 4
+_ASKED_AT_ONCE = 8
+"""So many shards of a store are read at once, each by some requests."""
+
 _PART_NBYTES = 1 << 23
 _LOCKS = 16
 
@@ -182,7 +185,8 @@ class Shards:
             for index, group in groups:
                 self._fill(index, group)
             return
-        with ThreadPoolExecutor(_READING_AT_ONCE) as pool:
+        far = any(is_url(self._places[index]) for index, _ in groups)
+        with ThreadPoolExecutor(_ASKED_AT_ONCE if far else _READING_AT_ONCE) as pool:
             jobs = [
                 pool.submit(self._fill, n, part) for n, g in groups for part in self._parts(n, g)
             ]
