@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-PYTEST := $(BIN)/pytest -q -n $(WORKERS)
+PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 
 .PHONY: demo example test test-core test-all lint bench docs clean
 

@@ -90,11 +90,11 @@ def atomic_folder(path: str) -> Iterator[str]:
 def hidden_folder(folder: str) -> Iterator[str]:
     """A new folder in another one, for what nobody shall see; nothing of it is left."""
     path = os.path.join(folder, f".{secrets.token_hex(4)}.tmp")
-    with errors_named(folder):
-        os.mkdir(path)
     try:
+        with errors_named(folder):
+            os.mkdir(path)
         yield path
-    finally:
+    finally:  # an interrupt may come when it has just been made
         remove_folder(path)
 
 

@@ -74,7 +74,8 @@ def noted(folder: str, number: int) -> int:
 
 def nothing_left(folder: Path, *expected: str) -> None:
     """There is nothing in a folder but this: no temporary file either."""
-    assert sorted(os.listdir(folder)) == sorted(expected)
+    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    assert found == sorted(expected), found
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -41,9 +41,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def interrupted(pair: Path, out: Path, engine: str, number: int) -> tuple[int, str]:
+def interrupted(pair: Path, out: Path, engine: str, number: int, *options: str) -> tuple[int, str]:
     """Send a signal to `idx select` and all that it started, as soon as it begins to write."""
-    words = ["select", pair, out, "--shuffle", "--seed=1", f"--engine={engine}"]
+    words = ["select", pair, out, "--shuffle", "--seed=1", f"--engine={engine}", *options]
     job = subprocess.Popen(
         [sys.executable, "-m", "idxfile", *map(str, words)],
         stderr=subprocess.PIPE,
@@ -57,16 +57,22 @@ def interrupted(pair: Path, out: Path, engine: str, number: int) -> tuple[int, s
     return job.wait(60), job.communicate()[1]
 
 
+@pytest.mark.parametrize("options", [(), ("--shards=4",), ("--shards=4", "--codec=gz")])
 @pytest.mark.parametrize("engine", ["processes=2", "threads=2", "dask", "ray"])
-def test_ctrl_c_ends_a_job_in_peace(pair: Path, tmp_path: Path, engine: str) -> None:
-    code, told = interrupted(pair, tmp_path / "out", engine, signal.SIGINT)
-    assert code == 130
+def test_ctrl_c_ends_a_job_in_peace(
+    pair: Path, tmp_path: Path, engine: str, options: tuple[str, ...]
+) -> None:
+    code, told = interrupted(pair, tmp_path / "out", engine, signal.SIGINT, *options)
+    assert code == 130, told
     assert told.strip() == "interrupted"
     nothing_left(tmp_path / "out")
 
 
-def test_a_job_that_is_killed_leaves_nothing_under_a_final_name(pair: Path, tmp_path: Path) -> None:
-    code, _ = interrupted(pair, tmp_path / "out", "processes=2", signal.SIGKILL)
+@pytest.mark.parametrize("options", [(), ("--shards=4",)])
+def test_a_job_that_is_killed_leaves_nothing_under_a_final_name(
+    pair: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    code, _ = interrupted(pair, tmp_path / "out", "processes=2", signal.SIGKILL, *options)
     assert code == -signal.SIGKILL
     assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
 
