@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import figure
 from ..header import Header, examine, swapped_header
@@ -13,6 +13,9 @@ from ..names import name_problems
 from ..problems import Problem
 from ..source import Source, header_prefix, open_source
 from ..source.places import is_url, local_path
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Info", "info"]
 
@@ -31,6 +34,16 @@ class Info:
     """The name inside a gzip file."""
     problems: list[Problem]
     """What the header, the length of a raw file and the name show by themselves."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As the header declares it: items first."""
+        return self.header.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements once read: native byte order."""
+        return self.header.dtype
 
     def as_dict(self) -> dict[str, Any]:
         """The facts as plain values, for JSON."""
@@ -74,8 +87,8 @@ def info(file: Any) -> Info:
     Example:
         >>> import idxfile
         >>> facts = idxfile.info(bytes.fromhex("00000803 00000000 0000001c 0000001c"))
-        >>> str(facts.header), facts.header.data_offset
-        ('uint8 0 × 28 × 28', 16)
+        >>> str(facts.header), facts.shape, facts.header.data_offset
+        ('uint8 0 × 28 × 28', (0, 28, 28), 16)
     """
     source = open_source(file, mmap=False)
     try:
