@@ -17,10 +17,14 @@ from .elements import Array
 from .errors import sides
 from .lazyarray import DEFAULT_BLOCK_NBYTES, checked_out
 from .selection import in_bounds, select
+from .source.ahead import done_ahead
 
 __all__ = ["Items"]
 
 ArrayLike = IdxArray | Array
+
+_BLOCKS_AHEAD = 3
+"""Blocks gathered from a store at once: each may take some requests of up to 16 MiB."""
 
 _RUN_NBYTES = 1 << 18
 
@@ -200,18 +204,17 @@ class Items:
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, as fresh arrays of about `block_nbytes`."""
         (source, *others), (turned, *_) = self._sources, self._transposed
-        index = self._index
-        if not others and not turned and isinstance(source, IdxArray):
-            if index is None:
-                yield from source.blocks(block_nbytes=block_nbytes)
-                return
-            if len(index) and self._is_run(index):
-                run = range(int(index[0]), int(index[-1]) + 1)
-                yield from source.blocks_of(run, block_nbytes=block_nbytes)
-                return
+        if self._index is None and not others and not turned and isinstance(source, IdxArray):
+            yield from source.blocks(block_nbytes=block_nbytes)
+            return
         step = max(1, block_nbytes // max(1, self.item_nbytes))
-        for start in range(0, len(self), step):
-            yield self.take(np.arange(start, min(start + step, len(self))))
+        places = (
+            np.arange(start, min(start + step, len(self))) for start in range(0, len(self), step)
+        )
+        if any(isinstance(source, IdxArray) and source.far for source in self._sources):
+            yield from done_ahead(self.take, places, _BLOCKS_AHEAD)
+        else:
+            yield from map(self.take, places)
 
     def __getitem__(self, key: Any) -> Any:
         selection = select(key, self.shape)

@@ -146,6 +146,11 @@ class IdxArray:
         return ranges is not None and ranges.ready
 
     @property
+    def far(self) -> bool:
+        """Whether it lies in a store, so that what comes next is to be fetched ahead."""
+        return getattr(self._source, "far", False)
+
+    @property
     def portable(self) -> bool:
         """Whether it can be sent to another process: not what was opened from a file object."""
         return self._recipe is not None
@@ -349,7 +354,7 @@ class IdxArray:
         if error := no_array_error(self._header, self.name):
             raise error
         step = max(1, block_nbytes // max(1, self._header.item_nbytes))
-        if getattr(self._source, "far", False):
+        if self.far:
             self._check_open()
             yield from read_ahead(self._source, self._header, items, step)
             return

@@ -82,6 +82,14 @@ def blocks_of_items(url: str, _: Path) -> None:
         assert np.array_equal(np.concatenate(list(Items([x]).blocks(block_nbytes=9000))), IMAGES)
 
 
+def chosen_items(url: str, _: Path) -> None:
+    """Most of the items of a file, and a run of them."""
+    with idxfile.open(url) as x:
+        for index in (np.flatnonzero(LABELS % 5), np.arange(100, 500)):
+            blocks = Items([x]).choose(index).blocks(block_nbytes=PIECE)
+            assert np.array_equal(np.concatenate(list(blocks)), IMAGES[index])
+
+
 def blocks_of_a_slab(url: str, _: Path) -> None:
     with idxfile.open(url) as x:
         (slab,) = idxfile.plan(x)
@@ -115,6 +123,12 @@ def test_whoever_reads_on_does_not_wait_for_each_request(
 ) -> None:
     server.gate = gate = Gate(len(FILES["images.idx"]), several)
     READERS[reader](server.at("gated"), tmp_path)
+    assert gate.late == []
+
+
+def test_blocks_of_chosen_items_are_gathered_ahead(server: RangeServer, tmp_path: Path) -> None:
+    server.gate = gate = Gate(len(FILES["images.idx"]), lambda _: 2)
+    chosen_items(server.at("gated"), tmp_path)
     assert gate.late == []
 
 

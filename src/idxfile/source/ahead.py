@@ -1,13 +1,17 @@
-"""Bytes that lie far away, from front to back: what comes next is on its way already."""
+"""What lies far away, from front to back: what comes next is on its way already."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
-__all__ = ["Ahead"]
+__all__ = ["Ahead", "done_ahead"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 AT_ONCE = 6
 
@@ -19,11 +23,37 @@ FIRST_NBYTES = 1 << 20
 more on its way, from two on: many readers end soon."""
 
 
+def done_ahead(
+    work: Callable[[T], R], tasks: Iterable[T], most: int | None = None
+) -> Generator[R, None, None]:
+    """What comes of each task, in order, while the next ones are being done in threads.
+
+    Nothing is begun before the first result is wanted. When the last one is given out, or the
+    iterator is closed, no thread is left: what is being done then is waited for.
+
+    Args:
+        work: called with one task, in any thread.
+        tasks: taken as needed.
+        most: how many are done at once, from two on; None: 6.
+    """
+    left, waiting, at_once = iter(tasks), deque[Future[R]](), 2
+    most = most or AT_ONCE
+    pool = ThreadPoolExecutor(most, "idxfile-ahead")
+    try:
+        waiting.extend(pool.submit(work, task) for task in islice(left, at_once))
+        while waiting:
+            result = waiting.popleft().result()
+            at_once = min(at_once + 1, most)
+            waiting.extend(pool.submit(work, task) for task in islice(left, at_once - len(waiting)))
+            if not waiting:
+                pool.shutdown()
+            yield result
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 class Ahead:
     """The bytes from one position to another, in order, for one reader.
-
-    Nothing is fetched before the first byte is wanted. When it is closed, or all is fetched, no
-    thread is left: requests that are under way then are waited for.
 
     Args:
         name: what errors call it.
@@ -43,13 +73,9 @@ class Ahead:
     ) -> None:
         self.name = name
         self._fill = fill
-        self._position = start + len(head)
-        self._stop = stop
+        self._left = stop - start - len(head)
         self._piece = memoryview(head)
-        self._length = FIRST_NBYTES
-        self._at_once = 2
-        self._coming: deque[Future[memoryview]] = deque()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pieces = done_ahead(self._fetch, _cut(start + len(head), stop))
         self._broken: BaseException | None = None
 
     def readinto(self, buffer: Any) -> int:
@@ -73,47 +99,33 @@ class Ahead:
 
     def close(self) -> None:
         """Fetch no more. Reading on is an error, unless all was fetched."""
-        if self._coming or self._position < self._stop:
-            self._end(ValueError(f"{self.name} is closed"))
+        self._pieces.close()
+        if self._left:
+            self._broken = self._broken or ValueError(f"{self.name} is closed")
 
     def _more(self) -> bool:
         """Whether there is another byte; it is at hand then."""
-        if self._piece:
-            return True
+        if self._piece or not self._left:
+            return bool(self._piece)
         if self._broken is not None:
             raise self._broken
-        self._ask()
-        if not self._coming:
-            return False
         try:
-            self._piece = self._coming.popleft().result()
-            self._at_once = min(self._at_once + 1, AT_ONCE)
-            self._ask()
+            self._piece = next(self._pieces)
         except BaseException as error:
-            self._end(error)
+            self._broken = error
             raise
-        if not self._coming:
-            self._end(None)
+        self._left -= len(self._piece)
         return True
 
-    def _ask(self) -> None:
-        """Send for what comes next, as far as that may be."""
-        while len(self._coming) < self._at_once and self._position < self._stop:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(AT_ONCE, "idxfile-ahead")
-            length = min(self._length, self._stop - self._position)
-            self._coming.append(self._pool.submit(self._fetch, self._position, length))
-            self._position += length
-            self._length = min(2 * self._length, PIECE_NBYTES)
-
-    def _fetch(self, start: int, length: int) -> memoryview:
-        piece = memoryview(bytearray(length))
+    def _fetch(self, bounds: tuple[int, int]) -> memoryview:
+        start, stop = bounds
+        piece = memoryview(bytearray(stop - start))
         self._fill(start, piece)
         return piece
 
-    def _end(self, error: BaseException | None) -> None:
-        self._broken = self._broken or error
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-        self._coming.clear()
+
+def _cut(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    length = FIRST_NBYTES
+    while start < stop:
+        yield start, min(start + length, stop)
+        start, length = start + length, min(2 * length, PIECE_NBYTES)
