@@ -129,6 +129,41 @@ def test_a_program_that_ends_leaves_nothing(bucket: BucketServer) -> None:
     assert bucket.unfinished() == []
 
 
+_KILLED = """
+import os, sys, idxfile, numpy
+from idxfile import placing
+
+def dies(*_):
+    os.kill(os.getpid(), 9)
+
+placing.write_whole = dies  # what writes the manifest
+with idxfile.create(sys.argv[1], dtype="int16", count=20, shards=4) as writer:
+    writer.append(numpy.arange(int(sys.argv[2]), dtype="int16"))
+    if len(writer) < 20:
+        dies()
+"""
+
+
+@pytest.mark.parametrize("items", [12, 20])
+def test_a_kill_leaves_a_set_that_is_openly_incomplete(bucket: BucketServer, items: int) -> None:
+    """Or whole, and without a manifest: of what is there every shard is complete."""
+    put(bucket, {"other.idx": b"mine"})
+    program = [sys.executable, "-c", _KILLED, at("x.idx"), str(items)]
+    assert subprocess.run(program, check=False).returncode == -9
+    there = bucket.objects()
+    assert sorted(there) == ["other.idx", *NAMES[: items // 5]]
+    if items == 20:
+        assert idxfile.read(at("x-*-of-00004.idx")).tolist() == list(range(20))
+    else:
+        with pytest.raises(FileNotFoundError, match=r"x-00002-of-00004\.idx"):
+            idxfile.open(at("x-*-of-00004.idx"))
+        with pytest.raises(FormatError, match="missing of 4 shards"):
+            idxfile.open(at("x-*"))
+    with pytest.raises(FileExistsError, match="remove them"):
+        idxfile.create(at("x.idx"), dtype="int16", count=20, shards=4)
+    assert bucket.objects() == there
+
+
 def test_what_cannot_be_removed_is_told(bucket: BucketServer) -> None:
     removals = {("DELETE", f"/shelf/{name}") for name in NAMES} | {("POST", "/shelf")}
     bucket.before = lambda method, path: 403 if (method, path) in removals else None
