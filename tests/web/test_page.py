@@ -388,12 +388,22 @@ def test_a_journal_changes_the_comparison(serve: Serve, pair: Path) -> None:
     assert client.json("confusion", rival=0)["equal"] == 10
 
 
+def test_new_labels_of_shards_are_kept_beside_them(serve: Serve, tmp_path: Path) -> None:
+    folder = tmp_path / "with [brackets]"
+    images, labels = np.zeros((9, 2, 2), "uint8"), np.arange(9) % 3
+    idxfile.Dataset(images, labels).save(folder, shards=2)
+    serve(folder).post("relabel", {"items": [[4, 6]], "label": 7})
+    [journal] = folder.glob("*.jsonl")
+    assert journal.name == "train-labels-idx1-ubyte.journal.jsonl"
+    assert serve(folder).json("journal")["now"] == [[4, 7, 1], [5, 7, 2]]
+
+
 def test_a_set_of_shards_is_one_place(tmp_path: Path) -> None:
     images, labels = np.zeros((9, 2, 2), "uint8"), np.arange(9) % 3
     idxfile.Dataset(images, labels).save(tmp_path, shards=2)
     (place,) = find_places(tmp_path)
     assert place.name == "train-images-idx3-ubyte-?????-of-00002"
-    assert place.path is None  # no journal: which shard would it lie beside?
+    assert place.path == str(tmp_path / "train-labels-idx1-ubyte")  # the journal's, of both shards
     assert place.labels is not None
     assert idxfile.open(place.images()).shape == (9, 2, 2)
     assert idxfile.read(place.labels()).tolist() == labels.tolist()

@@ -28,9 +28,14 @@ _NUMBERS = re.compile(r"-\?{5,}(?=-of-[0-9])")
 """The numbers of shards in a pattern; in an address, where `?` begins the query, `*` stands."""
 
 
+def unescaped(pattern: str) -> str:
+    """A pattern that stands for itself alone, as the name that it is."""
+    return _ESCAPED.sub(r"\1", pattern)
+
+
 def parts_of(url: str) -> SplitResult:
     """The parts of an address, which may be the pattern of a set of shards."""
-    return urlsplit(_ESCAPED.sub(r"\1", _NUMBERS.sub("-*", url)))
+    return urlsplit(unescaped(_NUMBERS.sub("-*", url)))
 
 
 def is_url(place: Any) -> bool:
@@ -170,7 +175,7 @@ def partners_of(place: str) -> list[str]:
     else:
         folder = os.path.dirname(place) or os.curdir
         if is_pattern(folder) and not os.path.isdir(folder):
-            folder = _ESCAPED.sub(r"\1", folder)
+            folder = unescaped(folder)
     fitting = (path for path in names_in(folder) or () if file_name(file_of(path)) == wanted)
     return folded(fitting)
 

@@ -14,9 +14,9 @@ from typing import Any
 from ...classes import read_classes
 from ...codecs import codec_of_name
 from ...names import Role, file_name, split_of
-from ...shards import MANIFEST_SUFFIX, folded
+from ...shards import MANIFEST_SUFFIX, folded, without_number
 from ...source.finding import find_shards
-from ...source.places import file_of, find_partner, is_pattern, is_url, public
+from ...source.places import file_of, find_partner, is_pattern, is_url, public, unescaped
 
 __all__ = ["Place", "find_places"]
 
@@ -134,8 +134,13 @@ def _alone(path: str) -> Place:
 
 
 def _journaled(path: str) -> str | None:
-    """The path of a file that a journal can lie beside: one file of this machine, no shards."""
-    return None if is_url(path) or (is_pattern(path) and not os.path.exists(path)) else path
+    """The path of a file that a journal can lie beside; of shards, of the one they stand for."""
+    if is_url(path):
+        return None
+    if not is_pattern(path) or os.path.exists(path):
+        return path
+    folder, name = os.path.split(path)
+    return os.path.join(unescaped(folder), without_number(unescaped(name)))
 
 
 def _shown(path: str) -> str:
