@@ -144,6 +144,26 @@ def test_no_byte_of_a_table_makes_a_wrong_item() -> None:
         same_or_told(body + table[:cut], (0, 59))
 
 
+@pytest.mark.parametrize("long", [False, True], ids=["of small frames", "of long frames"])
+def test_a_check_holds_the_table_against_the_frames(
+    long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if long:  # they are not held whole
+        monkeypatch.setattr(FramesInflater, "most_nbytes", 100)
+    for kind in FRAMES.values():
+        for sizes in (ALIKE, UNLIKE):
+            body, entries = packed(sizes, kind)
+            for low in range(len(entries) - 1):
+                first, second = entries[low : low + 2]
+                lie = [(first[0], first[1] + 1), (second[0], second[1] - 1)]
+                data = body + zst_table([*entries[:low], *lie, *entries[low + 2 :]])
+                (problem,) = idxfile.check(data).problems
+                assert (problem.code, problem.level) == ("seek-table", "warning")
+                assert problem.offset == sum(entry[0] for entry in entries[:low])
+                with pytest.warns(IdxWarning, match="the table at the end"):
+                    assert np.array_equal(idxfile.read(data), ARRAY)
+
+
 # Checksums
 
 

@@ -301,6 +301,9 @@ class ZstdDecoder:
         self.unused_data = b""
         self.checksum: int | None = None
         """What a table has as the checksum of the content, for a frame that has none itself."""
+        self.ended: Callable[[int], None] | None = None
+        """Called with the length of the content, when all of it was right."""
+        self._nbytes = 0
         self._decoder: Decoder | None = None
         self._start = b""
         self._skip = 0
@@ -323,7 +326,7 @@ class ZstdDecoder:
                 self.unused_data = data[self._skip :]
                 self._skip -= min(self._skip, len(data))
                 self.eof = not self._skip
-                return b""
+                return self._told(b"")
             self._decoder = _zstd().ZstdDecompressor()
             if self.checksum is not None and not data[4] & 4 and _xxhash() is not None:
                 self._hash = _xxhash().xxh64()
@@ -335,6 +338,12 @@ class ZstdDecoder:
                 unread = len(self._decoder.unused_data)
                 raise ChecksumMismatch(f"XXH64 {self.checksum:08x}", f"{computed:08x}", unread)
         self.eof, self.unused_data = self._decoder.eof, self._decoder.unused_data
+        return self._told(content)
+
+    def _told(self, content: bytes) -> bytes:
+        self._nbytes += len(content)
+        if self.eof and self.ended is not None:
+            self.ended(self._nbytes)
         return content
 
 

@@ -125,6 +125,13 @@ PROBLEMS: dict[str, ProblemKind] = {
             readable=True,
         ),
         ProblemKind(
+            "seek-table",
+            "warning",
+            FormatError,
+            "The table at the end of a seekable zstd stream is not that of its frames.",
+            readable=True,
+        ),
+        ProblemKind(
             "compressed-twice",
             "warning",
             FormatError,

@@ -9,10 +9,12 @@ import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from ..codecs import Codec, decompressed_zstd, xxh64
+from ..codecs import Codec, ZstdDecoder, decompressed_zstd, xxh64
+from ..problems import Problem
 from .content import Block, UnfitError
 from .places import is_url
 from .sidebyside import SideBySide
@@ -141,6 +143,17 @@ class FrameTable:
     def judge_end(self) -> None:
         """It was held against the length when it was read."""
 
+    def nbytes_at(self, at: int) -> int | None:
+        """The content of the frame that begins there in the file; None where there is none."""
+        place = bisect_right(self._packed, at) - 1
+        known = place + 1 < len(self._packed) and self._packed[place] == at
+        return self._content[place + 1] - self._content[place] if known else None
+
+    @property
+    def end(self) -> int:
+        """Where the last frame ends in the file."""
+        return self._packed[-1]
+
     def checksum_at(self, at: int) -> int | None:
         """The checksum of the frame that begins there in the file; None where there is none."""
         place = bisect_right(self._packed, at) - 1
@@ -192,6 +205,8 @@ class FramesInflater(SideBySide):
     ) -> None:
         super().__init__(codec, read)
         self._table = table
+        self._unlisted: int | None = None
+        """Where the first frame stands that is not as the table has it."""
 
     @classmethod
     def span(cls, data: Any, at: int) -> int | None:
@@ -217,14 +232,38 @@ class FramesInflater(SideBySide):
         content = decompressed_zstd(data, most) if most or frame.most_nbytes else b""
         if content is None or frame.nbytes not in (None, len(content)):
             return None
-        checked = frame.checked or self._table is None or self._table.agrees(content, at)
-        return content if checked else None
+        if frame.checked or self._table is None or self._table.agrees(content, at):
+            self._judge_table(at, len(content))
+            return content
+        return None
 
     def _begin_member(self) -> bool:
         begun = super()._begin_member()
-        if begun and self._table is not None:
-            self._decoder.checksum = self._table.checksum_at(self._consumed)  # type: ignore[union-attr]
+        if self._table is None:
+            return begun
+        at, decoder = self._consumed, self._decoder
+        if begun:
+            assert isinstance(decoder, ZstdDecoder)
+            decoder.checksum = self._table.checksum_at(at)
+            decoder.ended = partial(self._judge_table, at)
+        elif self._unlisted is not None:
+            self.problems.append(_unlike(self._unlisted))
         return begun
+
+    def _judge_table(self, at: int, nbytes: int) -> None:
+        """Remember the first frame that the table does not have so."""
+        table = self._table
+        if table is not None and at < table.end and table.nbytes_at(at) != nbytes:
+            self._unlisted = at if self._unlisted is None else min(at, self._unlisted)
+
+
+def _unlike(at: int) -> Problem:
+    return Problem(
+        "seek-table",
+        f"the table at the end of the zst stream does not have the frame at byte {at:,} as it is",
+        offset=at,
+        hint="it is not used here, but other readers may believe it: compress the file anew",
+    )
 
 
 def _frame_in(data: Any, at: int, stop: int) -> Frame | None:
