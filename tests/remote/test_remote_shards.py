@@ -205,7 +205,7 @@ def test_the_command_concat(
     idxfile.write(tmp_path / "b.idx", ITEMS[8:])
     files = [str(tmp_path / "a.idx"), str(tmp_path / "b.idx")]
     assert main(["concat", at("x.idx"), *files, "--shards", "4"]) == 0
-    assert "s3://shelf/x-?????-of-00004.idx: int16 20 × 3" in capsys.readouterr().err
+    assert "s3://shelf/x-*-of-00004.idx: int16 20 × 3" in capsys.readouterr().err
     assert sorted(bucket.objects()) == SET
     for more in ([], ["--force"]):
         assert main(["concat", at("x.idx"), *files, "--shards", "4", *more]) == 2
@@ -213,6 +213,9 @@ def test_the_command_concat(
         assert error.startswith("error: s3://shelf/: There are 4 shards of the same name")
     assert main(["check", at("x-*-of-00004.idx")]) == 0
     assert main(["check", at("x-?????-of-00004.idx")]) == 0
+    for more in ([], ["--force"]):
+        assert main(["convert", files[0], at("x.idx"), "--shards", "4", *more]) == 2
+        assert "a set in a store is not replaced" in capsys.readouterr().err
 
 
 # Opened
@@ -473,6 +476,9 @@ def test_the_commands(
             assert "20" in capsys.readouterr().out or command in ("check", "show", "head")
         assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 0
         assert np.array_equal(np.load(tmp_path / "all.npy"), IMAGES)
+    for place in (at("d/"), at("d/train-images-idx3-ubyte-*-of-00004")):
+        assert main(["stats", place]) == 0
+        assert "class  items\n0          3" in capsys.readouterr().out
     put(bucket, in_folder("alone/", shards_of(IMAGES, "x.idx", 4)))
     assert main(["show", at("alone/"), "19"]) == 0
     assert capsys.readouterr().out.startswith("19\n")

@@ -281,6 +281,8 @@ def _usage(work: Callable[..., Value], *words: Any, **options: Any) -> Value:
         raise
     except FileExistsError as error:
         place = printable(os.fsdecode(error.filename))
-        raise click.UsageError(f"{place} exists; --force writes over it") from None
+        if str(error.strerror).endswith("would be replaced"):
+            raise click.UsageError(f"{place} exists; --force writes over it") from None
+        raise click.UsageError(f"{place}: {error.strerror}") from None  # nothing writes over it
     except (TypeError, ValueError) as error:
         raise click.UsageError(str(error)) from None

@@ -94,7 +94,7 @@ def concat_command(
         concat(target, parts, codec=packing, blocked=blocked, shards=shards)
     if shards is not None or os.path.isfile(out):
         with open(written) as array:
-            click.echo(f"{printable(written)}: {array.header}", err=True)
+            click.echo(f"{printable(array.name)}: {array.header}", err=True)
 
 
 def _set_of(out: str, shards: int, force: bool) -> str:

@@ -22,7 +22,7 @@ from ..report.facts import counted
 from ..sheets.colours import COLOUR_MAPS, GREY
 from ..sheets.contact import sheet
 from ..sheets.tiles import Shelf
-from ..source.places import file_of, find_partner, is_url
+from ..source.places import file_of, find_partner, is_folder, is_url
 from ..staging import write_whole
 from ..viewer.cells import MODES
 from ..viewer.screen import Screen, View
@@ -195,10 +195,9 @@ def _exhibit(
 
 def _is_dataset(file: str, split: str | None, name: str | None) -> bool:
     """Whether a place holds pairs, of which one is to be chosen."""
-    folder = os.path.isdir(file) or (is_url(file) and file.endswith("/"))
     if (split, name) != (None, None) or file.endswith(".zip"):
         return True
-    return folder and not is_lone_set(file)
+    return is_folder(file) and not is_lone_set(file)
 
 
 def _may_be_known(images: Any, labels: Any) -> bool:

@@ -16,7 +16,7 @@ from ..dataset import Dataset
 from ..errors import IdxError, printable, sides
 from ..names import file_name
 from ..pairs import is_lone_set, open_dataset
-from ..source.places import is_url
+from ..source.places import find_partner, is_folder, is_url
 from ..summary import Stats
 from .engines import engine_option, started
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, sets_kept, table
@@ -115,13 +115,10 @@ def _dataset_or_none(
     place: str, labels_file: str | None, split: str | None, name: str | None
 ) -> Dataset | None:
     """The data set of a place, or None where it is a single file without labels beside it."""
-    import os
-
-    from ..source.places import find_partner
-
-    if labels_file is None and os.path.isdir(place) and is_lone_set(place):
+    folder = is_folder(place)
+    if labels_file is None and folder and is_lone_set(place):
         return None
-    single = labels_file is None and not os.path.isdir(place) and not place.endswith(".zip")
+    single = labels_file is None and not folder and not place.endswith(".zip")
     if single and (_names_labels(place) or find_partner(place) is None):
         return None
     return recognise_dataset(open_place(place, labels_file, split, name))

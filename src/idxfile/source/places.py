@@ -53,6 +53,11 @@ def may_be_several(place: str) -> bool:
     return is_pattern(place) or file_of(place).endswith((MANIFEST_SUFFIX, "/"))
 
 
+def is_folder(place: str) -> bool:
+    """Whether a place is a folder: one that is here, or an address that ends in `/`."""
+    return file_of(place).endswith("/") if is_url(place) else os.path.isdir(place)
+
+
 def local_path(place: str) -> str:
     """The path that a place means; `file://` is another way of writing one."""
     if place[:7].lower() != "file://":
