@@ -16,17 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import COMPRESS, PACKINGS, blocked_gz, named_gz, zstd
-from idxfile import codecs
 from idxfile.codecs import (
     BLOCK_NBYTES,
     CODECS,
-    GzipDecoder,
     Inflater,
     blocked_member,
     codec_named,
     codec_of_content,
     codec_of_name,
 )
+from idxfile.codecs import gzip as gzip_codec
+from idxfile.codecs.gzip import GzipDecoder
 
 DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.decompress,
@@ -65,8 +65,8 @@ def inflate(codec: str, data: bytes, limit: int | None = None) -> tuple[bytes, I
 def deflater(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """ISA-L, and the standard library that stands behind it."""
     if request.param == "zlib":
-        monkeypatch.setattr(codecs, "igzip_lib", None)
-        monkeypatch.setattr(codecs, "crc32", zlib.crc32)
+        monkeypatch.setattr(gzip_codec, "igzip_lib", None)
+        monkeypatch.setattr(gzip_codec, "crc32", zlib.crc32)
     return request.param
 
 
