@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Response
 
 
 class BucketServer:
@@ -26,6 +27,8 @@ class BucketServer:
         """What reads and writes: obstore or fsspec."""
         self.before: Callable[[str, str], int | None] = lambda method, path: None
         """Called with method and path of each request; a status that it returns is the answer."""
+        self.spoil: Callable[[dict[str, Any], Response], None] | None = None
+        """Called with each request and its answer, which it may change; `cut` breaks it off."""
 
     def _logged(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
@@ -37,8 +40,12 @@ class BucketServer:
         if status is not None:
             start(f"{status} Made up", [("Content-Length", "0")])
             return [b""]
-        answer: Iterable[bytes] = self._app(environ, start)
-        return answer
+        if self.spoil is None:
+            answer: Iterable[bytes] = self._app(environ, start)
+            return answer
+        response = Response.from_app(self._app, environ, buffered=True)
+        self.spoil(environ, response)
+        return response(environ, start)
 
     def asked(self, method: str = "GET") -> list[tuple[str, str | None]]:
         """Path and range of the requests of a kind."""
@@ -64,6 +71,17 @@ class BucketServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def cut(response: Response, kept: float = 0.5) -> None:
+    """Announce the whole of a body, and break off in the middle."""
+    data = response.get_data()
+
+    def pieces() -> Iterator[bytes]:
+        yield data[: int(len(data) * kept)]
+        raise ConnectionError("as if the machine had died")
+
+    response.response = pieces()
 
 
 class _Quiet(WSGIRequestHandler):

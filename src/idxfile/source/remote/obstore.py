@@ -32,6 +32,9 @@ __all__ = [
 
 WRITES = True
 
+_REFUSALS = ("ExpiredToken", "InvalidToken", "TokenRefreshRequired")
+"""What S3 says, with the status of a bad request, of credentials that were good once."""
+
 
 def open_object(url: str) -> tuple[ObstoreObject, bytes]:
     """Ask for the first kilobyte of an object, which tells all about it.
@@ -251,13 +254,14 @@ def translated(name: str) -> Iterator[None]:
         raise MissingObjectError(
             "there is no such object", file=name, hint="look at the address"
         ) from error
-    except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
-        raise DeniedError(
-            "the store refuses it", file=name, hint=settings.credentials_hint(name)
-        ) from error
     except errors.PreconditionError as error:
         raise changed(name, "another version", "one") from error
     except errors.BaseError as error:
+        refused = isinstance(error, (errors.PermissionDeniedError, errors.UnauthenticatedError))
+        if refused or any(f"<Code>{word}</Code>" in str(error) for word in _REFUSALS):
+            raise DeniedError(
+                "the store refuses it", file=name, hint=settings.credentials_hint(name)
+            ) from error
         raise FetchError(
             f"the store does not answer as it should: {public_text(str(error))}",
             file=name,
