@@ -400,9 +400,7 @@ class NoRoom:
 
 
 def test_an_order_that_has_no_room_says_so() -> None:
-    with pytest.raises(
-        MemoryError, match=r"4,294,967,295 items takes 32 GiB; batches\(shuffle="
-    ):
+    with pytest.raises(MemoryError, match=r"4,294,967,295 items takes 32 GiB; batches\(shuffle="):
         random_order(NoRoom(), 2**32 - 1)  # type: ignore[arg-type]
 
 

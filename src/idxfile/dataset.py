@@ -15,7 +15,7 @@ import numpy as np
 
 from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator, random_order
-from .classes import write_classes, renumbered
+from .classes import renumbered, write_classes
 from .cutting import shard_count
 from .elements import Array, smallest_type
 from .errors import PairError, sides

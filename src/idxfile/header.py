@@ -314,7 +314,7 @@ def _judge_header(header: Header, prefix: bytes, size: int | None) -> list[Probl
 
 def _wrong_length(header: Header, size: int) -> Problem:
     needed = header.file_nbytes
-    facts = {"found": max(0, size - header.data_offset), "expected": header.nbytes}
+    facts: dict[str, Any] = {"found": max(0, size - header.data_offset), "expected": header.nbytes}
     declared = (
         f"the header declares {header}: {figure(header.nbytes)} byte{'s'[: header.nbytes != 1]} "
         f"from byte {header.data_offset:,} on"
