@@ -153,6 +153,23 @@ def test_what_is_not_there(cloud: Cloud, capsys: pytest.CaptureFixture[str]) -> 
         idxfile.open(cloud.at("empty.idx"))
 
 
+def test_a_fault_that_passes_is_waited_for(cloud: Cloud) -> None:
+    fill(cloud, {"images.idx": idx_bytes(IMAGES)})
+    with idxfile.open(cloud.at("images.idx")) as x:
+        turns = iter([503])
+        cloud.server.before = lambda request: next(turns, None) if request.wanted else None
+        assert np.array_equal(x[[6, 200]], IMAGES[[6, 200]])
+        assert next(turns, None) is None
+
+
+def test_access_that_ends_on_the_way_is_told(cloud: Cloud) -> None:
+    fill(cloud, {"images.idx": idx_bytes(IMAGES)})
+    with idxfile.open(cloud.at("images.idx")) as x:
+        cloud.server.before = lambda request: 403 if request.wanted else None
+        with pytest.raises(PermissionError, match="the store refuses it"):
+            x[[6, 200]]
+
+
 def test_a_folder_is_no_file(cloud: Cloud) -> None:
     fill(cloud, PAIR)
     with pytest.raises(FetchError):
