@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from .errors import IdxWarning
+from .errors import IdxWarning, UnsupportedError
 from .sending import send
 from .shards import Manifest, ShardName, sets_of, shard_name
 from .sink import errors_named, sync_folder
@@ -67,14 +67,22 @@ def names_there(folder: str) -> list[str]:
     """The names of what lies in a folder, here or in a store; none where there is no folder yet.
 
     Raises:
-        FetchError: where a store does not tell.
+        UnsupportedError: for a store that never tells.
+        FetchError: where a store does not tell now.
     """
     if not is_url(folder):
         return os.listdir(folder)
     try:
-        return [os.path.basename(file_of(url)) for url in names_in(folder) or ()]
+        found = names_in(folder)
     except FileNotFoundError:  # some stores have no folder before something lies in it
         return []
+    if found is None:
+        raise UnsupportedError(
+            "this place does not tell what lies in it, and a set that is there is not replaced",
+            file=public(folder),
+            hint="write one file, or a set here, and copy it",
+        )
+    return [os.path.basename(file_of(url)) for url in found]
 
 
 @contextlib.contextmanager

@@ -302,6 +302,21 @@ def test_scattered_items_cost_few_requests_of_each_shard_that_is_touched(
         assert len(bucket.asked()) <= 3
 
 
+@pytest.mark.slow
+def test_more_shards_than_a_store_lists_at_once(bucket: BucketServer) -> None:
+    many = np.repeat(np.arange(1100, dtype="int16")[:, None], 600, axis=1)
+    put(bucket, in_folder("many/", shards_of(many, "x.idx", 1100)))
+    for place, most in ((at("many/"), 6), (at("many/x-*-of-01100.idx"), 4)):
+        bucket.requests.clear()
+        with idxfile.open(place) as x:
+            assert len(bucket.requests) <= most
+            assert x[[0, 555, 1099]][:, 0].tolist() == [0, 555, 1099]
+            assert len(bucket.requests) <= most + 3 * 4
+    bucket.client.delete_object(Bucket="shelf", Key="many/x-01042-of-01100.idx")
+    with pytest.raises(FormatError, match=r"x-01042-of-01100\.idx: missing of 1,100 shards"):
+        idxfile.open(at("many/"))
+
+
 def test_shards_are_asked_side_by_side(bucket: BucketServer) -> None:
     """Eight requests wait at once: a barrier lets them go together."""
     put(bucket, shards_of(ITEMS, "x.idx", 10))
