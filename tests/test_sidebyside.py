@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +110,30 @@ def test_a_forked_process_goes_on(kind: str) -> None:
     child.join(30)
     assert child.exitcode == 0
     assert all_of(half_read, 1 << 23)[0] == DATA[1_000_000:]
+
+
+@pytest.mark.usefixtures("workers")
+def test_what_is_read_while_the_interpreter_ends(tmp_path: Path) -> None:
+    (tmp_path / "x.idx.gz").write_bytes(BLOCKED)
+    code = """
+import atexit, idxfile, sys
+from idxfile.source import threads
+threads.WORKERS = 2
+path = sys.argv[1]
+def last():
+    with idxfile.open(path, spool_nbytes=1000) as x:
+        print(idxfile.read(path).sum(), x[...].sum(), idxfile.stats(path).total)
+atexit.register(last)
+last()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "x.idx.gz")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == [str(ARRAY.sum())] * 6
 
 
 def test_a_thread_of_the_set_hands_out_nothing(workers: int) -> None:

@@ -37,9 +37,11 @@ _own = threading.local()
 
 
 def threads() -> ThreadPoolExecutor | None:
-    """The threads; None where one would be no help: on one processor, and to one of them."""
+    """The threads; None where they are no help: on one processor, to one of them, at the end."""
     global _pool, _process
     if WORKERS == 1 or getattr(_own, "is_worker", False):
+        return None
+    if not threading.main_thread().is_alive():  # the interpreter ends, and begins no more work
         return None
     with _lock:
         if _pool is None or _process != os.getpid():  # threads do not come along with a fork
