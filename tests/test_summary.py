@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 
 import idxfile
 from idxfile.source import threads
-from idxfile.summary import duplicate_items, stats
+from idxfile.summary import BLOCK_NBYTES, duplicate_items, stats
 
 TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
 
@@ -100,7 +100,8 @@ def test_the_figures_are_the_same_on_an_executor(tmp_path, monkeypatch, dtype):
 def test_threads_change_no_digit(
     dtype: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = np.random.default_rng(5).integers(0, 256, (25_001, 999), np.uint8).astype(dtype)
+    count = 3 * BLOCK_NBYTES // (999 * np.dtype(dtype).itemsize)
+    values = np.random.default_rng(5).integers(0, 256, (count, 999), np.uint8).astype(dtype)
     path = tmp_path / "x.idx"
     idxfile.write(path, values, codec=None if kind == "raw" else "gz", blocked=kind == "blocked")
     found = []

@@ -146,14 +146,15 @@ def _slabs(array: Any) -> Iterable[_Blocks]:
     files = _files(array)
     if not files:
         return [array]
-    return chain.from_iterable(
+    plans = [
         plan(
             file,
             slab_nbytes=SLAB_NBYTES,
             align=max(1, BLOCK_NBYTES // max(1, file.header.item_nbytes)),
         )
         for file in files
-    )
+    ]
+    return plans[0] if len(plans) == 1 else chain.from_iterable(plans)
 
 
 @dataclass(frozen=True)
