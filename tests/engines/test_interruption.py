@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -75,6 +76,36 @@ def test_a_job_that_is_killed_leaves_nothing_under_a_final_name(
     code, _ = interrupted(pair, tmp_path / "out", "processes=2", signal.SIGKILL, *options)
     assert code == -signal.SIGKILL
     assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["stats", "PAIR"],
+        ["check", "PAIR"],
+        ["diff", "PAIR/train-images-idx3-ubyte", "PAIR/train-images-idx3-ubyte"],
+        ["select", "PAIR", "OUT"],
+        ["split", "PAIR", "OUT", "--shards=2"],
+        ["convert", "PAIR/train-images-idx3-ubyte", "OUT.idx", "--shards=3"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_terminal_is_told_how_far_it_is(pair: Path, tmp_path: Path, words: list[str]) -> None:
+    near, far = os.openpty()
+    command = [sys.executable, "-m", "idxfile", *words, "--engine=processes=2"]
+    places = {"PAIR": str(pair), "OUT": str(tmp_path / "out")}
+    for word, place in places.items():
+        command = [part.replace(word, place) for part in command]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=far) as process:
+        os.close(far)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(near, 1 << 16):
+                shown += piece
+    os.close(near)
+    assert process.returncode == 0, shown
+    assert b"#" in shown
+    assert b"100%" in shown
 
 
 def shards(folder: Path) -> tuple[str, Any]:

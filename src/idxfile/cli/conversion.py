@@ -134,11 +134,12 @@ def convert_command(
     given = _options(words, source, target, verb)
     if not os.path.isdir(dst):
         refuse_to_overwrite(dst, force)
+    label = f"convert {printable(os.path.basename(src))}"
     if engine is not None and shards is None:
         raise click.UsageError("--engine writes shards side by side: say how many with --shards")
     with (
-        started(engine) as executor,
-        progress_bar(f"convert {printable(os.path.basename(src))}", _nbytes(src)) as progress,
+        started(engine, label) as executor,
+        progress_bar(label, 0 if engine else _nbytes(src)) as progress,
     ):
         done = _usage(
             convert,

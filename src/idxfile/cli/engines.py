@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import MissingExtraError
+from .terms import slabs_bar
 
 __all__ = ["ENGINES", "engine_option", "started"]
 
@@ -94,11 +95,15 @@ engine_option = click.option(
 
 
 @contextmanager
-def started(engine: str | None) -> Iterator[Executor | None]:
+def started(engine: str | None, label: str = "work") -> Iterator[Any]:
     """An engine, running as long as the `with` block does. What is queued behind it is cancelled.
 
     Args:
         engine: the words of `--engine`; None is no engine, and gives None.
+        label: what a terminal is told to be going on, beside how much of it is done.
+
+    Yields:
+        An executor.
 
     Raises:
         click.UsageError: for a number of workers that is none.
@@ -110,7 +115,8 @@ def started(engine: str | None) -> Iterator[Executor | None]:
         return
     name, _, words = engine.partition("=")
     try:
-        with ENGINES[name](words or None) as executor:
+        with ENGINES[name](words or None) as executor, slabs_bar(label) as progress:
+            vars(executor)["progress"] = progress  # `run` tells it
             yield executor
     except BrokenExecutor as error:
         raise ChildProcessError(

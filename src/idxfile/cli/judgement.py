@@ -62,7 +62,7 @@ def check_command(files: tuple[str, ...], engine: str | None, as_json: bool) -> 
         return 0 if report.ok else NEGATIVE
 
     found, code = _expand(files)
-    with started(engine) as executor:
+    with started(engine, "check") as executor:
         judged = run(_judged if executor is None else _judged_there, found, executor=executor)
         code = max(code, each(found, work))
     pairs = judge_pairs(reports)
@@ -237,7 +237,7 @@ def diff_command(a: str, b: str, strict: bool, engine: str | None, as_json: bool
     """Compare A and B by value, whatever their types and codecs. Exit code 0 equal, 1 not."""
     from ..report.difference import diff
 
-    with started(engine) as executor:
+    with started(engine, "diff") as executor:
         difference = diff(place(a), place(b), executor=executor)
     equal = difference.equal and (difference.same_type or not strict)
     if as_json:

@@ -72,7 +72,7 @@ def stats_command(
     from ..summary import duplicate_items, stats
 
     ds = _dataset_or_none(place, labels_file, split, name)
-    with started(engine) as executor:
+    with started(engine, f"stats {printable(place)}") as executor:
         summary = stats(given(place) if ds is None else ds.images, executor=executor)
     facts: dict[str, Any] = summary.as_dict()
     if ds is not None:
@@ -279,7 +279,7 @@ def _save(
             elif not is_url(place):  # a set in a store is never replaced
                 for path in glob.glob(place):
                     refuse_to_overwrite(path, force)
-    with started(engine) as executor:
+    with started(engine, f"write {printable(out)}") as executor:
         for ds in parts:
             with sets_kept():
                 images, labels = ds.save(out, codec=codec, shards=shards, executor=executor)

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import click
@@ -45,6 +45,26 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
     if not force and exists(path):
         shown = public(path) if is_url(path) else path
         raise click.UsageError(f"{printable(shown)} exists; --force writes over it")
+
+
+@contextmanager
+def slabs_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr for the slabs of an engine, at a terminal; None elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with ExitStack() as stack:
+        bars: list[Any] = []
+
+        def advance(done: int, total: int) -> None:
+            if not bars:
+                bar = click.progressbar(length=total, label=label, file=sys.stderr)
+                bars.append(stack.enter_context(bar))
+            (bar,) = bars
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield advance
 
 
 @contextmanager

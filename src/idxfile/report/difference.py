@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, zip_longest
@@ -20,6 +20,7 @@ from ..problems import settle
 from ..slabs.planning import Slab, plan
 from ..slabs.running import run
 from ..source import InOrder, Source, Spool, open_source
+from ..source.threads import threads
 from .facts import make_out
 
 __all__ = ["Difference", "diff"]
@@ -126,7 +127,7 @@ def diff(a: Any, b: Any, *, executor: Executor | None = None) -> Difference:
             return result
         if alike:
             start = 0
-            for p, q in zip_longest(*(_elements(*file) for file in files)):
+            for p, q in _in_step(*files):
                 if p is not None and q is not None:  # the longer one is judged all the same
                     count = min(p.size, q.size)
                     _compare(p[:count], q[:count], start, result)
@@ -143,6 +144,28 @@ def _opened(file: Any, stack: contextlib.ExitStack) -> tuple[Source, Header]:
     if isinstance(source, Spool):
         source.limit = header.file_nbytes
     return source, header
+
+
+def _in_step(a: tuple[Source, Header], b: tuple[Source, Header]) -> Iterator[tuple[Any, Any]]:
+    """The elements of both, block by block; None for the one that has ended.
+
+    Where both must be inflated, another thread does the second.
+    """
+    these, those = _elements(*a), _elements(*b)
+    hands = threads() if isinstance(a[0], Spool) and isinstance(b[0], Spool) else None
+    if hands is None:
+        yield from zip_longest(these, those)
+        return
+    while True:
+        coming = hands.submit(next, those, None)
+        try:
+            block = next(these, None)
+        finally:
+            wait([coming])  # nothing is closed under it
+        pair = block, coming.result()
+        if pair[0] is None and pair[1] is None:
+            return
+        yield pair
 
 
 def _elements(source: Source, header: Header) -> Iterator[Array]:
@@ -194,7 +217,8 @@ def _compare_spread(a: Any, b: Any, result: Difference, executor: Executor) -> b
         if not (x.ndim and all(z.portable and z.random_access for z in (x, y))):
             return False
         count = min(len(x), len(y))
-        for part in run(partial(_compare_slabs, result), _pairs(x, y, count), executor=executor):
+        work, pairs = partial(_compare_slabs, result), _pairs(x, y, count)
+        for part in run(work, pairs, executor=executor, total=len(plan(x))):
             result.elements += part.elements
             result.items += part.items
             result.largest = max(result.largest, part.largest)

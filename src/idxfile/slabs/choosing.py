@@ -106,9 +106,9 @@ def write_items(
             order_of = partial(_same, order)
         tasks = ((order_of(bounds), part, bounds) for part, bounds in parts)
         if spread is not None:
-            spread.written += run(_write_shard, tasks, executor=executor)
+            spread.written += run(_write_shard, tasks, executor=executor, total=len(parts))
         else:
-            filled(ground, run(_write_range, tasks, executor=executor))
+            filled(ground, run(_write_range, tasks, executor=executor, total=len(parts)))
 
 
 def through_buckets(items: Items, most: int | None = None) -> bool:

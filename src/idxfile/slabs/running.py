@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,7 @@ def run(
     *,
     executor: Executor | None = None,
     ahead: int | None = None,
+    total: int | None = None,
 ) -> Iterator[R]:
     """Run a function on every slab, and give the results in the order of the slabs.
 
@@ -42,6 +43,8 @@ def run(
             Dask and Ray. None runs them here, one after the other.
         ahead: how many slabs are handed to the executor beyond the one whose result is awaited;
             64 if None, or what the executor has as its own `ahead`, which has many workers.
+        total: how many slabs there are, where `slabs` does not tell. An executor that has a
+            function `progress` is told how many of them are done.
 
     Yields:
         The results. Whoever stops early, or is interrupted, leaves no slab waiting; those that run
@@ -55,14 +58,27 @@ def run(
         return
     if ahead is None:
         ahead = getattr(executor, "ahead", AHEAD)
+    if total is None and isinstance(slabs, Sized):
+        total = len(slabs)
+    tell: Callable[[int, int], None] | None = getattr(executor, "progress", None)
     waiting: deque[Future[R]] = deque()
+    done = 0
+
+    def next_result() -> R:
+        nonlocal done
+        result = waiting.popleft().result()
+        done += 1
+        if tell is not None and total is not None:
+            tell(done, total)
+        return result
+
     try:
         for slab in slabs:
             waiting.append(executor.submit(function, slab))
             if len(waiting) > ahead:
-                yield waiting.popleft().result()
+                yield next_result()
         while waiting:
-            yield waiting.popleft().result()
+            yield next_result()
     finally:
         wait([future for future in waiting if not future.cancel()], _PATIENCE)
 
