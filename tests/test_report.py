@@ -34,7 +34,7 @@ from idxfile.errors import (
 from idxfile.problems import PROBLEMS
 from idxfile.report import difference, judgement, mending
 from idxfile.report.pairing import judge_pairs
-from idxfile.source import LocalFile, Memory
+from idxfile.source import LocalFile, Memory, threads
 
 LABELS = H(8, 3) + b"\x01\x02\x03"
 IMAGES = H(8, 2, 2, 2) + bytes(range(8))
@@ -1294,6 +1294,24 @@ def test_a_wrong_file_is_not_compared() -> None:
             idxfile.diff(IMAGES, data)
         with pytest.raises(error):
             idxfile.diff(gzip.compress(data), IMAGES)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_two_compressed_files_are_read_in_step(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "WORKERS", workers)
+    values = np.random.default_rng(4).integers(0, 9, (3_000, 1000), np.uint8)
+    packed = gzip.compress(idx_bytes(values), 1)
+    other = values.copy()
+    other[2_999, 999] = 99
+    found = idxfile.diff(packed, gzip.compress(idx_bytes(other[:2_999]), 1))
+    assert (found.elements, found.same_shape) == (0, False)
+    found = idxfile.diff(packed, gzip.compress(idx_bytes(other), 1))
+    assert (found.elements, found.first) == (1, (2_999, 999))
+    for pair in ((packed, packed[:-100]), (packed[:-100], packed)):
+        with pytest.raises(TruncatedError):
+            idxfile.diff(*pair)
 
 
 # Pairs
