@@ -178,8 +178,9 @@ def folder_of(folder: str) -> str:
 
 def _of_set(shards: ShardSet, place: str) -> Found:
     folder = shards.folder
+    name = f"{folder}{shards.pattern}"
     return Found(
-        f"{folder}{shards.pattern}",
+        public(name) if is_url(folder) else name,
         place,
         tuple(shards.places),
         tuple(shards.problems()),
