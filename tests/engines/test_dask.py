@@ -6,6 +6,8 @@ import doctest
 import logging
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from functools import partial
@@ -346,6 +348,30 @@ def test_what_is_queued_is_cancelled(cluster: Any, tmp_path: Path) -> None:
         for _ in idxfile.run(partial(noted, str(tmp_path)), range(1000), executor=workers):
             raise KeyboardInterrupt
     assert not _still_running(cluster, tmp_path)
+
+
+@pytest.mark.slow
+def test_workers_stand_in_another_folder(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    images = files(tmp_path / "in")[0]
+    for words in (
+        ["stats", "in"],
+        ["check", "in/train-images-idx3-short"],
+        ["diff", "in/train-images-idx3-short", "in/train-images-idx3-short"],
+        ["select", "in", "out", "--shards=2"],
+        ["convert", "in/", "pair/", "--shards=2"],
+        ["convert", "in/train-images-idx3-short", "x.idx.gz", "--shards=2", "--column=images"],
+    ):
+        command = [sys.executable, "-m", "idxfile", *words]
+        alone = subprocess.run(command, capture_output=True, text=True)
+        engine = f"--engine=dask={cluster.scheduler.address}"
+        force = ["--force"] if words[0] in ("select", "convert") else []
+        there = subprocess.run([*command, engine, *force], capture_output=True, text=True)
+        assert (there.returncode, there.stdout, there.stderr) == (0, alone.stdout, alone.stderr)
+    found = idxfile.read(tmp_path / "x-*-of-00002.idx.gz")
+    np.testing.assert_array_equal(found, idxfile.read(images))
 
 
 def _still_running(client: Any, folder: Path) -> bool:

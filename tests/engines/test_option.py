@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import BrokenExecutor, Executor
+from pathlib import Path
 from typing import Any
 
 import click
@@ -82,6 +83,19 @@ def test_workers_that_are_lost_for_good_are_told(capsys: pytest.CaptureFixture[s
         raise BrokenExecutor("all of them")
     assert tell(caught.value) == 5
     assert "error: a worker was lost again and again (all of them)" in capsys.readouterr().err
+
+
+def test_a_file_that_workers_do_not_find_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.idx"
+    for there in (False, True):
+        if there:
+            path.touch()
+        with pytest.raises(FileNotFoundError) as caught, started("threads"):
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        assert tell(caught.value) == 5
+        assert ("the workers of threads do not find it" in capsys.readouterr().err) == there
 
 
 def test_names_are_completed() -> None:

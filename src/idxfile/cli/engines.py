@@ -5,6 +5,8 @@ A command takes `engine_option`, and hands what `started` gives to the library's
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -108,6 +110,7 @@ def started(engine: str | None, label: str = "work") -> Iterator[Any]:
     Raises:
         click.UsageError: for a number of workers that is none.
         MissingExtraError: when the engine is not installed.
+        FileNotFoundError: for a file that is here, and not where the workers are.
         ChildProcessError: when workers were lost again and again.
     """
     if engine is None:
@@ -118,6 +121,15 @@ def started(engine: str | None, label: str = "work") -> Iterator[Any]:
         with ENGINES[name](words or None) as executor, slabs_bar(label) as progress:
             vars(executor)["progress"] = progress  # `run` tells it
             yield executor
+    except FileNotFoundError as error:
+        if error.filename is None or not os.path.exists(error.filename):
+            raise
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"It is here, and the workers of {name} do not find it: they need a disk that all "
+            "share, or an address",
+            error.filename,
+        ) from error
     except BrokenExecutor as error:
         raise ChildProcessError(
             f"a worker was lost again and again ({error}): is there too little memory?"

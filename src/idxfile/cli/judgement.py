@@ -7,6 +7,8 @@ import glob
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -63,7 +65,8 @@ def check_command(files: tuple[str, ...], engine: str | None, as_json: bool) -> 
 
     found, code = _expand(files)
     with started(engine, "check") as executor:
-        judged = run(_judged if executor is None else _judged_there, found, executor=executor)
+        judge = _judged if executor is None else partial(_judged_there, os.getcwd())
+        judged = run(judge, found, executor=executor)
         code = max(code, each(found, work))
     pairs = judge_pairs(reports)
     for pair in pairs if not as_json else ():
@@ -85,10 +88,12 @@ def _judged(file: str) -> Report | OSError:
         return error
 
 
-def _judged_there(file: str) -> Report | OSError:
-    """The same, by a worker that has no terminal."""
+def _judged_there(folder: str, file: str) -> Report | OSError:
+    """The same, by a worker that has no terminal, and may stand in another folder."""
     try:
-        return check(file)
+        if is_url(file) or os.path.isabs(file) or os.getcwd() == folder:
+            return check(file)
+        return replace(check(os.path.join(folder, file)), file=file)
     except OSError as error:
         return error
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..codecs import codec_of_name
 from ..errors import UnsupportedError
+from ..source.places import from_anywhere
 from .blocks import nbytes
 from .columns import Columns, View
 from .fitting import choose, settle
@@ -164,11 +165,11 @@ def convert(
             first = columns.first.dtype.name if dtype == "auto" else dtype
             one = partial(
                 convert,
-                source,
+                from_anywhere(source),
                 source_format=reader.name,
                 target_format=writer.name,
                 column=column,
-                labels=labels,
+                labels=None if labels is None else from_anywhere(os.fsdecode(labels)),
                 split=columns.split,
                 dtype=first,
                 scale=scale,

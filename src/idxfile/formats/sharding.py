@@ -87,7 +87,7 @@ def write_shards(
     folder, name = (target, "") if kind == "files" else os.path.split(target)
     os.makedirs(folder or os.curdir, exist_ok=True)
     with result(os.path.join(folder or os.curdir, ""), "files", overwrite) as aside:
-        work = partial(_write_shard, convert, aside, name)
+        work = partial(_write_shard, convert, os.path.abspath(aside), name)
         numbered = list(enumerate(parts))
         shards = list(run(work, numbered, executor=executor))
         for made in shards[0]:

@@ -85,6 +85,11 @@ def absolute(place: str) -> str:
     return place if is_url(place) else os.path.join(os.getcwd(), place)
 
 
+def from_anywhere(place: str) -> str:
+    """A place as a process finds it that stands in another folder."""
+    return place if is_url(place) else os.path.abspath(place)
+
+
 def public(url: str) -> str:
     """An address as it may be shown: without user, password, query and fragment.
 
