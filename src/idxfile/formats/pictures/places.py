@@ -17,8 +17,8 @@ from typing import Any
 from ...errors import FormatError, PairError, UnsupportedError
 from ...names import split_of
 from ...problems import settle
-from ...source import header_prefix, open_source
 from ...signatures import PICTURE_KINDS, recognise
+from ...source import header_prefix, open_source
 from ...source.archive import SourceFile
 from ..table import PICTURES
 from .labels import TABLES
