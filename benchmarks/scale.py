@@ -1,7 +1,8 @@
 """What a hundred terabytes ask of the machine that plans, and what a second processor gives.
 
-python -m benchmarks.scale             both, as they stand in docs/scale.md
+python -m benchmarks.scale             all, as they stand in docs/scale.md
 python -m benchmarks.scale plan        100 TB in 2,000 shards: sparse files, and addresses
+python -m benchmarks.scale threads     read, check and stats of one file, one thread against all
 python -m benchmarks.scale processes   stats and check of .gz files, one process against two
 """
 
@@ -15,6 +16,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -183,20 +185,50 @@ def compared(rounds: int = 7) -> Iterator[Line]:
         }
         for name, work in works.items():
             assert work(two) == work(None)
-            times: dict[Executor | None, list[float]] = {None: [], two: []}
-            for _ in range(rounds):
-                for executor, seconds in times.items():
-                    start = perf_counter()
-                    work(executor)
-                    seconds.append(perf_counter() - start)
-            one, both = min(times[None]), min(times[two])
-            text = f"{one:.2f} s and {both:.2f} s: {one / both:.2f} times as fast"
+            text = in_turn(partial(work, None), partial(work, two), rounds)
             yield f"{name} of 8 .gz files, in one process and in two", text
+
+
+def in_turn(one: Callable[[], Any], other: Callable[[], Any], rounds: int) -> str:
+    """The quickest of some runs of two ways to do the same."""
+    times: dict[Callable[[], Any], list[float]] = {one: [], other: []}
+    for _ in range(rounds):
+        for work, seconds in times.items():
+            start = perf_counter()
+            work()
+            seconds.append(perf_counter() - start)
+    before, after = min(times[one]), min(times[other])
+    return f"{before:.2f} s and {after:.2f} s: {before / after:.2f} times as fast"
+
+
+def threaded(rounds: int = 7) -> Iterator[Line]:
+    """One file, by one thread and by as many as there are processors."""
+    processors = threads.WORKERS
+    with tempfile.TemporaryDirectory(prefix="idxfile-scale-") as folder:
+        (gz,) = packed(folder, 1, 600_000)
+        array = idxfile.read(gz)
+        places = {
+            "raw": os.path.join(folder, "x.idx"),
+            "blocked .gz": os.path.join(folder, "x.idx.gz"),
+            ".gz": gz,
+        }
+        idxfile.write(places["raw"], array)
+        idxfile.write(places["blocked .gz"], array, blocked=True)
+        for kind, path in places.items():
+            for work in (idxfile.read, idxfile.check, idxfile.stats):
+
+                def run(workers: int, work: Any = work, path: str = path) -> None:
+                    threads.WORKERS = workers
+                    work(path)
+
+                text = in_turn(partial(run, 1), partial(run, processors), rounds)
+                yield f"{work.__name__} of a {kind} file, by one thread and by {processors}", text
+    threads.WORKERS = processors
 
 
 def main() -> None:
     """Print what was asked for as a table."""
-    groups = {"plan": simulated, "processes": compared}
+    groups = {"plan": simulated, "threads": threaded, "processes": compared}
     for name in sys.argv[1:] or groups:
         print(f"\n| {name} | measured |\n|---|---|")
         for what, found in groups[name]():
