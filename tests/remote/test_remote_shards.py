@@ -494,6 +494,11 @@ def test_the_commands(
     for place in (at("d/"), at("d/train-images-idx3-ubyte-*-of-00004")):
         assert main(["stats", place]) == 0
         assert "class  items\n0          3" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["view", at("d/"), "--export", str(page)]) == 0
+    assert "train-images-idx3-ubyte-*-of-00004" in page.read_text()
+    assert main(["view", at("nothing/"), "--export", str(page), "--force"]) == 5
+    capsys.readouterr()
     put(bucket, in_folder("alone/", shards_of(IMAGES, "x.idx", 4)))
     assert main(["show", at("alone/"), "19"]) == 0
     assert capsys.readouterr().out.startswith("19\n")

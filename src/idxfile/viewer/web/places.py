@@ -16,7 +16,17 @@ from ...codecs import codec_of_name
 from ...names import Role, file_name, split_of
 from ...shards import MANIFEST_SUFFIX, folded, without_number
 from ...source.finding import find_shards
-from ...source.places import file_of, find_partner, is_pattern, is_url, public, unescaped
+from ...source.places import (
+    beside,
+    file_of,
+    find_partner,
+    is_folder,
+    is_pattern,
+    is_url,
+    names_in,
+    public,
+    unescaped,
+)
 
 __all__ = ["Place", "find_places"]
 
@@ -63,13 +73,14 @@ def find_places(place: Any, labels: Any = None) -> list[Place]:
     if labels is not None:
         look_for(labels)
         return [_pair(path, labels)]
+    if is_folder(path):
+        found = _in_store(path) if is_url(path) else list(_in_folder(path))
+        if not found:
+            shown = public(path) if is_url(path) else path
+            raise FileNotFoundError(2, "No file in this folder has a name like IDX", shown)
+        return found
     if is_url(path):
         return [_with_partner(path)]
-    if os.path.isdir(path):
-        found = list(_in_folder(path))
-        if not found:
-            raise FileNotFoundError(2, "No file in this folder has a name like IDX", path)
-        return found
     if find_shards(path) is not None:
         return [_with_partner(path)]
     look_for(path)
@@ -155,10 +166,7 @@ def _in_folder(place: str) -> Iterator[Place]:
         names = sorted(
             entry.name
             for entry in os.scandir(folder)
-            if not entry.name.startswith(".")
-            and not entry.name.endswith(MANIFEST_SUFFIX)
-            and (file_name(entry.name) or _LOOKS_LIKE_IDX.search(entry.name))
-            and entry.is_file()
+            if _may_be_shown(entry.name) and entry.is_file()
         )
         found = [
             _pair(_within(folder, images), _within(folder, labels))
@@ -169,6 +177,23 @@ def _in_folder(place: str) -> Iterator[Place]:
         if found:
             yield from found[:MOST]
             return
+
+
+def _in_store(url: str) -> list[Place]:
+    """The same of a folder in a store; the folder alone where it does not tell what it holds."""
+    urls = names_in(url)
+    if urls is None:
+        return [_alone(url)]
+    names = (os.path.basename(file_of(each)) for each in urls)
+    return [
+        _pair(beside(url, images), beside(url, labels)) if labels else _alone(beside(url, images))
+        for images, labels in _paired(folded(filter(_may_be_shown, names)))[:MOST]
+    ]
+
+
+def _may_be_shown(name: str) -> bool:
+    hidden = name.startswith(".") or name.endswith(MANIFEST_SUFFIX)
+    return not hidden and bool(file_name(name) or _LOOKS_LIKE_IDX.search(name))
 
 
 def _within(folder: str, name: str) -> str:
