@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ from clouds import IMAGES, READERS, Cloud, cloud_fixture, fill, servers_fixture 
 import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError
+from idxfile.source.remote import faults
 
 pytestmark = pytest.mark.slow
 
@@ -141,6 +145,47 @@ def test_the_hub_takes_a_token(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(PermissionError, match="the store refuses it") as caught:
         idxfile.open(cloud.at("images.idx"))
     assert "secret-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+def test_no_credentials_at_all_are_told_as_such(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """obstore asks the machine for them at last, as if it stood in that cloud."""
+    for name in [n for n in os.environ if n.startswith(("AWS_", "GOOGLE_", "AZURE_", "STORAGE_"))]:
+        monkeypatch.delenv(name)
+    nowhere = "127.0.0.1:9"
+    for name in ("AWS_METADATA_ENDPOINT", "AZURE_MSI_ENDPOINT", "IDENTITY_ENDPOINT"):
+        monkeypatch.setenv(name, f"http://{nowhere}")
+    for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
+        monkeypatch.setenv(name, nowhere)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "me")
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.setenv("IDXFILE_REMOTE", "obstore")
+    limits = faults.Limits(connect_seconds=2, stall_seconds=2, attempts=2, first_pause_seconds=0.01)
+    monkeypatch.setattr(faults, "LIMITS", limits)
+    with pytest.raises(PermissionError, match="there are no credentials") as caught:
+        idxfile.open(f"{scheme}://shelf/images.idx")
+    assert "SKIP_SIGNATURE=true" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "logger"),
+    [(READERS[1], "azure.identity"), (READERS[3], "gcsfs")],
+    indirect=["cloud"],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+def test_what_a_package_logs_is_not_shown(cloud: Cloud, logger: str) -> None:
+    """As the tracebacks of connections that cannot be made: what there is to say, we say."""
+    code = (
+        "import logging, sys; from idxfile.cli import main; code = main(sys.argv[1:-1]);"
+        "logging.getLogger(sys.argv[-1]).error('noise'); sys.exit(code)"
+    )
+    words = [sys.executable, "-c", code, "info", cloud.at("none.idx"), logger]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 5
+    assert done.stderr.startswith(f"error: {cloud.at('none.idx')}: there is no such object\n")
+    assert "noise" not in done.stderr
 
 
 def key_file(path: Path, token_uri: str) -> str:

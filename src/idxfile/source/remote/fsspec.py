@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -94,6 +96,8 @@ def file_system(url: str) -> tuple[Any, str]:
             f"{scheme}:// needs the package fsspec", hint="pip install 'idxfile[remote]'"
         ) from None
     try:
+        if known:
+            _hush(known)
         options = {scheme: settings.for_fsspec(scheme)}
         fs, path = fsspec.core.url_to_fs(f"{schemes}://{rest}", **options)
     except ValueError as error:
@@ -112,6 +116,13 @@ def file_system(url: str) -> tuple[Any, str]:
     except Exception as error:  # whatever a file system says of what it is told
         raise _translated(public(url), error) from error
     return fs, path
+
+
+@cache
+def _hush(package: str) -> None:
+    """What a package logs goes to whoever listens, and not past nobody to the terminal."""
+    for name in (package, "azure") if package == "adlfs" else (package,):
+        logging.getLogger(name).addHandler(logging.NullHandler())
 
 
 def list_folder(url: str) -> list[str] | None:
@@ -267,6 +278,8 @@ def asked(name: str, work: Any, attempts: int | None = None) -> Any:
 def _is_network(error: Exception) -> bool:
     """Whether an error is of a connection, as the libraries below fsspec call theirs."""
     names = {kind.__name__ for kind in type(error).__mro__}
+    if "ClientConnectorError" in names:  # nobody is there
+        return False
     return bool(names & {"ClientConnectionError", "ClientPayloadError", "HTTPClientError"})
 
 

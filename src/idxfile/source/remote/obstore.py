@@ -35,6 +35,9 @@ WRITES = True
 _REFUSALS = ("ExpiredToken", "InvalidToken", "TokenRefreshRequired")
 """What S3 says, with the status of a bad request, of credentials that were good once."""
 
+_NO_CREDENTIALS = ("token request", "/latest/api/token", "/computeMetadata/")
+"""Where they are asked for at last: of the machine, which is none in that cloud."""
+
 
 def open_object(url: str) -> tuple[ObstoreObject, bytes]:
     """Ask for the first kilobyte of an object, which tells all about it.
@@ -261,6 +264,10 @@ def translated(name: str) -> Iterator[None]:
         if refused or any(f"<Code>{word}</Code>" in str(error) for word in _REFUSALS):
             raise DeniedError(
                 "the store refuses it", file=name, hint=settings.credentials_hint(name)
+            ) from error
+        if any(word in str(error) for word in _NO_CREDENTIALS):
+            raise DeniedError(
+                "there are no credentials", file=name, hint=settings.credentials_hint(name)
             ) from error
         raise FetchError(
             f"the store does not answer as it should: {public_text(str(error))}",
