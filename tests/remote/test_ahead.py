@@ -6,6 +6,8 @@ with it have come, and tells when it waited for them in vain.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -230,6 +232,34 @@ def test_pieces_grow_to_a_bound() -> None:
     assert sorted(log) == [10, 20, 40, 50, 80, *[100] * 8]
     reader.close()
     assert reader.read(9) == b"", "all was fetched: this is the end"
+
+
+@pytest.mark.parametrize("reader", ["blocks", "take"])
+def test_ctrl_c_does_not_wait_for_a_store_that_is_silent(
+    server: RangeServer, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, expected = threading.Event(), iter(range(2 if reader == "blocks" else 5, 0, -1))
+
+    def interrupt(start: int) -> None:
+        if next(expected, 0) == 1:  # all are on their way: the reader waits
+            os.kill(os.getpid(), signal.SIGINT)
+        answer.wait(60)
+
+    server.gate = interrupt
+    monkeypatch.setattr(ranges, "NEAR_NBYTES", 0)
+    monkeypatch.setattr(ranges, "FAR_NBYTES", 0)
+    try:
+        with pytest.raises(KeyboardInterrupt), idxfile.open(server.at("gated")) as x:
+            if reader == "blocks":
+                list(x.blocks())
+            else:
+                x.take(np.arange(100, 600, 100))
+        assert not answer.is_set()
+    finally:
+        answer.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("idxfile-ahead"):
+                thread.join()
 
 
 def test_an_object_that_is_replaced_meanwhile_is_noticed(server: RangeServer) -> None:

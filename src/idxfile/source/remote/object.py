@@ -7,12 +7,12 @@ a source of one: reads become few requests, side by side, or some ahead of whoev
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from ...problems import Problem
-from ..ahead import Ahead
+from ..ahead import Ahead, done_ahead
 from ..stream import Spool
 from .ranges import Part, plan
 
@@ -141,17 +141,10 @@ class RemoteFile:
             for at, part in request:
                 part[:] = block[at - start : at - start + len(part)]
 
-        if len(requests) == 1:
+        if len(requests) == 1:  # no thread is needed
             run(requests[0])
-        elif requests:
-            with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(requests))) as pool:
-                running = [pool.submit(run, request) for request in requests]
-                try:
-                    for each in running:
-                        each.result()
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+        else:
+            deque(done_ahead(run, requests, REQUESTS_AT_ONCE, REQUESTS_AT_ONCE), maxlen=0)
         if requests:
             remote.verify()
 
