@@ -182,7 +182,11 @@ FOREIGN: dict[str, tuple[Callable[[Path], Any], str, str | None]] = {
         "a JSON document",
         CONVERT,
     ),
-    "pickle": (written(pickle.dumps((np.arange(9), [1, 2]))), "a pickle", CONVERT),
+    "pickle": (
+        written(pickle.dumps((np.arange(9), [1, 2]))),
+        "a pickle",
+        "read it with what wrote it",
+    ),
     "SQLite": (_sqlite, "an SQLite database", None),
     "Git pack index": (
         written(b"\xfftOc\0\0\0\x02" + bytes(1032)),

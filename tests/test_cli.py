@@ -801,10 +801,27 @@ def test_what_a_file_says_about_itself_is_printed_escaped(idx: Run, files: Path)
     assert r"stored name  \x1b]0;evil\x07\n" in idx("info", "named.gz").out
 
 
+def test_a_label_that_no_item_has_is_told(idx: Run) -> None:
+    code, _, err = idx("select", "images.idx", "chosen", "--labels", "99")
+    assert (code, err.splitlines()[0]) == (0, "note: no item has the label 99")
+
+
+def test_a_folder_that_is_not_there_is_told(idx: Run) -> None:
+    code, _, err = idx("repair", "long.idx", os.path.join("nowhere", "new.idx"))
+    assert (code, err) == (5, "error: nowhere/new.idx: there is no folder nowhere\n")
+
+
+def test_a_cut_file_tells_how_its_whole_items_are_seen(idx: Run) -> None:
+    code, _, err = idx("head", "short.idx")
+    assert code == 3
+    assert err.endswith("; --allow-partial shows the items that are whole\n")
+
+
 # Exit codes
 
 WRONG_USAGE = {
-    "nix": "No such command 'nix'",
+    "nix": "there is no command 'nix'",
+    "chek labels.idx": "there is no command 'chek'; did you mean 'check'?",
     "--nix": "No such option '--nix'",
     "info": "Missing argument 'FILES...'",
     "info --nix labels.idx": "No such option '--nix'",

@@ -91,6 +91,22 @@ class _LazyGroup(click.Group):
         command.short_help = row.help
         return command
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first word names; of one that is near, ask whether it is meant.
+
+        Raises:
+            click.UsageError: for a word that names none.
+        """
+        from difflib import get_close_matches
+
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = get_close_matches(args[0], COMMANDS, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{meant}", context)
+        return super().resolve_command(context, args)
+
     def invoke(self, context: click.Context) -> Any:
         """Run a command; end quietly when whoever reads the output has seen enough."""
         try:
@@ -160,6 +176,10 @@ def tell(error: BaseException) -> int:
     elif isinstance(error, OSError):
         name = None if error.filename is None else os.fsdecode(error.filename)
         text, code = error.strerror or str(error), SYSTEM
+        if isinstance(error, FileNotFoundError) and name is not None:
+            folder = os.path.dirname(name)
+            if folder and "://" not in name and not os.path.isdir(folder):
+                text = f"there is no folder {printable(folder)}"
     elif isinstance(error, MemoryError):
         text, code = f"out of memory: {error}", SYSTEM
     else:

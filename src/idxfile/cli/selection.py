@@ -94,7 +94,7 @@ def stats_command(
     ]
     if summary.not_finite:
         rows.append(("not finite", f"{summary.not_finite:,}"))
-    if summary.dtype == "uint8" and summary.unit_mean is not None:
+    if summary.dtype == "uint8" and summary.unit_mean is not None and len(summary.shape) > 1:
         pair = f"({summary.unit_mean:.4f}, {summary.unit_std:.4f})"
         rows.append(("normalisation", f"scale={pair}, of values from 0 to 1"))
     if "duplicate_items" in facts:
@@ -205,8 +205,12 @@ def select_command(
     """Write some items of PLACE, with their labels, as a new pair into the folder OUT."""
     ds = open_place(place, labels_file, split, name)
     with usage_errors():
-        first = None if shuffle else limit
-        ds = ds.select(labels=class_words(labels), items=_items(item_words), limit=first)
+        first, wanted = None if shuffle else limit, class_words(labels)
+        absent = [word for word in wanted or () if not len(ds.select(labels=word, limit=1))]
+        ds = ds.select(labels=wanted, items=_items(item_words), limit=first)
+    if absent:
+        names = printable(", ".join(map(str, absent)))
+        click.echo(f"note: no item has the label {names}", err=True)
     if shuffle:
         ds = ds.shuffle(seed).select(limit=limit)
     ds = ds.transpose() if transpose else ds

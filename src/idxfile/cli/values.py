@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..array import open, open_whole_items
+from ..errors import TruncatedError
 from .terms import file_argument, json_option, place, print_json
 
 
@@ -26,7 +27,12 @@ def head_command(file: str, count: int, allow_partial: bool, as_json: bool) -> N
     import numpy as np
 
     source = place(file)
-    with open_whole_items(source) if allow_partial else open(source, mmap=False) as array:
+    try:
+        array = open_whole_items(source) if allow_partial else open(source, mmap=False)
+    except TruncatedError as error:
+        error.hint = f"{error.hint}; --allow-partial shows the items that are whole"
+        raise
+    with array:
         picked = np.asarray(array[:count] if array.ndim else array[()])
         if as_json:
             facts = {"dtype": str(array.dtype), "shape": list(array.shape)}
