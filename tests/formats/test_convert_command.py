@@ -22,6 +22,7 @@ import idxfile
 from conftest import idx_bytes
 from idxfile.cli import main
 from idxfile.cli.conversion import _PICTURES
+from idxfile.formats.options import explained
 from idxfile.formats.pictures import Choices
 
 
@@ -179,7 +180,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad.idx a.npy": (3, "error: bad.idx: needs 17 bytes, has 16: 1 missing"),
     "old.npy a.idx": (3, "error: old.npy: "),
     "nix a.idx": (5, "error: nix: No such file or directory\n"),
-    "int64.npy nix/a.npy": (5, "error: nix/a.npy: No such file or directory\n"),
+    "int64.npy nix/a.npy": (5, "error: nix/a.npy: there is no folder nix\n"),
     "int64.npy old.npy": (2, "error: old.npy exists; --force writes over it\n"),
     "int64.npy - --to npy": (
         2,
@@ -268,9 +269,27 @@ def test_pointing(idx: Run) -> None:
     assert references["images/c/0/0/0"] == ["u", 16, 20 * 784]
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_option_is_listed_with_its_meaning(idx: Run, name: str) -> None:
+    code, out, err = idx("--options", name)
+    assert (code, err) == (0, "")
+    row = FORMATS[name]
+    verbs = [verb for verb in ("read", "write", "point") if getattr(row, f"{verb}s")]
+    for verb in verbs[:2]:
+        for option, _, _, meaning in explained(getattr(row.load(), f"{verb}_columns")):
+            assert meaning, option
+            assert f"-O {option}=…" in out
+
+
+def test_options_of_no_format(idx: Run) -> None:
+    code, _, err = idx("--options", "nix")
+    assert code == 2
+    assert "'nix' is none of idx, npy" in err
+
+
 def test_the_formats_are_listed(idx: Run) -> None:
     code, out, err = idx("--formats")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "`idx convert --options FORMAT` lists what -O can say of one\n")
     lines = out.splitlines()
     assert [line.split()[0] for line in lines] == ["format", *FORMATS]
     assert lines[2].split() == ["npy", ".npy", "yes", "yes", "NumPy", "array"]

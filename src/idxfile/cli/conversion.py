@@ -11,7 +11,7 @@ import click
 from ..errors import IdxError, printable, sides
 from ..formats.casts import checked_dtype
 from ..formats.conversion import Conversion, convert
-from ..formats.options import described, options_of, parsed
+from ..formats.options import described, explained, options_of, parsed
 from ..formats.recognition import format_of_source, format_of_target
 from ..formats.row import Format
 from ..formats.table import all_formats, format_named
@@ -40,6 +40,24 @@ def _list_formats(context: click.Context, _: click.Parameter, wanted: bool) -> N
         verbs = ("yes" if does else "" for does in (row.reads, row.writes))
         rows.append((row.name, " ".join(row.suffixes), *verbs, row.title))
     click.echo("\n".join(table(rows)))
+    click.echo("`idx convert --options FORMAT` lists what -O can say of one", err=True)
+    context.exit()
+
+
+def _list_options(context: click.Context, _: click.Parameter, name: str | None) -> None:
+    if name is None or context.resilient_parsing:
+        return
+    row = format_named(name)
+    for side, verb in (("from", "read"), ("to", "write" if row.writes else "point")):
+        if not getattr(row, f"{verb}s"):
+            continue
+        found = explained(getattr(row.load(), f"{verb}_columns"))
+        click.echo(f"{side} {row.name}:{'' if found else ' no options'}")
+        for option, values, default, meaning in found:
+            click.echo(f"  -O {option}=…  {values}; {default} if not given")
+            click.echo(
+                click.wrap_text(meaning, 100, initial_indent=" " * 6, subsequent_indent=" " * 6)
+            )
     context.exit()
 
 
@@ -91,6 +109,10 @@ def _flag(name: str) -> str:
 @click.option(
     "--formats", is_flag=True, is_eager=True, expose_value=False, callback=_list_formats,
     help="List the formats, and exit.",
+)  # fmt: skip
+@click.option(
+    "--options", "_", type=_FormatName(), is_eager=True, expose_value=False,
+    callback=_list_options, help="List what -O can say of a format, and exit.",
 )  # fmt: skip
 @json_option
 @click.option("--shards", type=click.IntRange(1), help="So many files: x-00000-of-00042.idx …")

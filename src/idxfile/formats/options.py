@@ -24,6 +24,28 @@ def options_of(function: Callable[..., Any]) -> dict[str, Any]:
     return {p.name: hints[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
+def explained(function: Callable[..., Any]) -> list[tuple[str, str, str, str]]:
+    """Name, values, default and meaning of each option, as its docstring tells them."""
+    text = inspect.getdoc(function) or ""
+    entries = re.findall(r"^    (\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    told = ((names.split(", "), " ".join(meaning.split())) for names, meaning in entries)
+    meanings = {name: meaning for names, meaning in told for name in names}
+    parameters = inspect.signature(function).parameters
+    return [
+        (name, described(annotation), _shown(parameters[name].default), meanings.get(name, ""))
+        for name, annotation in options_of(function).items()
+    ]
+
+
+def _shown(value: Any) -> str:
+    """A value as it is given on the command line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    return str(value).lower() if value is None else str(value)
+
+
 def with_options(
     function: Callable[..., Any], options: Mapping[str, Any], name: str
 ) -> Callable[..., Any]:

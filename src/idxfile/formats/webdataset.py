@@ -51,7 +51,8 @@ def read_columns(  # noqa: D417
         classes: the names of the classes in the order of their labels; otherwise the samples'
             `.json` may say them, as `class` beside `label`.
         labels: "auto" takes `.cls`, or `label` in `.json`; None reads no labels.
-        grey: and all that follow are as for folders of pictures.
+        grey, rgb, alpha, depth, exif, frames, crop, resize, pad, invert, threshold, skip_bad: as
+            for folders of pictures.
 
     Raises:
         FormatError: for an archive that cannot be read, or that holds no samples.
