@@ -112,3 +112,22 @@ def test_what_cannot_be_is_told(npz, tmp_path, monkeypatch, words, text):
     assert child.returncode in (2, 4)
     assert text in child.stderr
     assert os.listdir(tmp_path) == ["d.npz"]
+
+
+def test_every_split_is_a_set_of_its_own(npz, tmp_path):
+    _, images, labels = npz
+    source = tmp_path / "both.npz"
+    np.savez(source, x_train=images, y_train=labels, x_test=images[:7], y_test=labels[:7])
+    convert(source, f"{tmp_path}/out/", split="all", shards=3)
+    for split, count in (("train", 103), ("test", 7)):
+        with idxfile.open_dataset(tmp_path / "out", split=split) as ds:
+            assert np.array_equal(ds.images[...], images[:count])
+            assert np.array_equal(ds.labels, labels[:count])
+    with pytest.raises(UnsupportedError, match="not equally long"):
+        convert(source, tmp_path / "again.npz", split="all", shards=3)
+
+
+def test_all_splits_of_what_has_none(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(9, dtype="uint8"))
+    convert(tmp_path / "a.npy", f"{tmp_path}/out/", split="all", shards=2)
+    assert idxfile.open(tmp_path / "out").shape == (9,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -144,7 +145,7 @@ def convert(
         columns = open_columns(stack, names, source, reader, source_options or {}, split, dtype)
         if labels is not None:
             columns.arrays["labels"] = open_labels(stack, names, os.fsdecode(labels))
-        count = min((array.shape[0] for array in columns.arrays.values() if array.shape), default=0)
+        counts = {name: array.shape[0] for name, array in columns.arrays.items() if array.shape}
         columns = Columns(
             {name: meter.watched(array, items) for name, array in columns.arrays.items()},
             columns.classes,
@@ -163,21 +164,23 @@ def convert(
                 write(place, columns)
         else:
             first = columns.first.dtype.name if dtype == "auto" else dtype
-            one = partial(
-                convert,
-                from_anywhere(source),
-                source_format=reader.name,
-                target_format=writer.name,
-                column=column,
-                labels=None if labels is None else from_anywhere(os.fsdecode(labels)),
-                split=columns.split,
-                dtype=first,
-                scale=scale,
-                source_options=source_options,
-                target_options=target_options,
-            )
-            parts = cut(items, count, shards)
-            write_shards(one, parts, target, kind, overwrite, executor)
+            splits = _splits(counts, target, kind) if split == ALL else {columns.split: counts}
+            for part, there in splits.items():
+                one = partial(
+                    convert,
+                    from_anywhere(source),
+                    source_format=reader.name,
+                    target_format=writer.name,
+                    column=column,
+                    labels=None if labels is None else from_anywhere(os.fsdecode(labels)),
+                    split=part,
+                    dtype=first,
+                    scale=scale,
+                    source_options=source_options,
+                    target_options=target_options,
+                )
+                parts = cut(items, min(there.values(), default=0), shards)
+                write_shards(one, parts, target, kind, overwrite, executor)
     facts = {name: (array.dtype.name, array.shape) for name, array in columns.arrays.items()}
     return Conversion(
         source, target, reader.name, writer.name, facts, columns.classes, columns.notes
@@ -202,6 +205,24 @@ def _kind(writer: Format, target: str) -> Kind:
             hint="leave the suffix away",
         )
     return "file"
+
+
+def _splits(counts: Mapping[str, int], target: str, kind: Kind) -> dict[str | None, dict[str, int]]:
+    """The columns of each split, with their counts: `train/images` is one of train.
+
+    Raises:
+        UnsupportedError: for a target that is one file, of which a shard would hold them all.
+    """
+    if kind != "files":
+        raise UnsupportedError(
+            "the splits are not equally long, and make no shards of one file",
+            file=target,
+            hint="convert one split after the other, into a file for each",
+        )
+    found: dict[str | None, dict[str, int]] = defaultdict(dict)
+    for name, count in counts.items():
+        found[name.rpartition("/")[0] or None][name] = count
+    return found
 
 
 class _Meter:
