@@ -45,6 +45,8 @@ def bucket_fixture(
     monkeypatch.setattr(faults, "LIMITS", limits)
     for found in client.list_objects_v2(Bucket="shelf").get("Contents", []):
         client.delete_object(Bucket="shelf", Key=found["Key"])
+    for begun in client.list_multipart_uploads(Bucket="shelf").get("Uploads", []):
+        client.abort_multipart_upload(Bucket="shelf", Key=begun["Key"], UploadId=begun["UploadId"])
     s3fs.S3FileSystem.clear_instance_cache()
     server.requests.clear()
     server.before = lambda method, path: None
