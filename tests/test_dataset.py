@@ -473,10 +473,15 @@ def test_save_as_shards(tmp_path, codec):
         ({0: 1 << 40}, None),
     ],
 )
-def test_names_follow_their_classes(
-    mapping: dict[int, int], classes: tuple[str | None, ...] | None
-) -> None:
+def test_names_follow_their_classes(mapping, classes) -> None:
     ds = Dataset(np.zeros((3, 1, 1), "uint8"), np.arange(3), classes=("cat", "dog", "frog"))
     assert ds.relabel(mapping).classes == classes
     assert ds.relabel(mapping, classes=["x"]).classes == ("x",)
     assert ds.relabel([0, 0, 1]).classes is None
+
+
+def test_a_folder_of_pictures_is_told_as_one(tmp_path):
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    with pytest.raises(FileNotFoundError, match="there are pictures, of which `idx convert` makes"):
+        idxfile.open_dataset(tmp_path)

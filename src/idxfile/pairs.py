@@ -7,8 +7,10 @@ share; the split chooses among the groups, and nothing is ever guessed between t
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
+import itertools
 import os
 import zipfile
 from collections import defaultdict
@@ -18,11 +20,12 @@ from typing import Any, NamedTuple
 from .array import IdxArray, open
 from .classes import read_classes
 from .dataset import Dataset
-from .errors import FormatError, PairError
+from .errors import FormatError, IdxError, PairError
 from .lazyarray import Mode
 from .names import Role, file_name, split_of
 from .shards import folded
-from .source import open_source, pieces
+from .signatures import PICTURE_KINDS
+from .source import kind_of, open_source, pieces
 from .source.finding import find_shards
 from .source.places import (
     beside,
@@ -202,7 +205,19 @@ def _not_found(place: str, split: str | None, name: str | None, groups: Any) -> 
         names = os.listdir(place)
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.3) or sorted(names)[:3]
     there = f"; near: {', '.join(near)}" if near else "; nothing of the kind is there"
+    if _holds_pictures(place):
+        there = "; there are pictures, of which `idx convert` makes a pair"
     return FileNotFoundError(2, f"No pair like {wanted} and its labels{there}", place)
+
+
+def _holds_pictures(place: str) -> bool:
+    """Whether the first file of a folder, or of its first folder, is a picture."""
+    for folder, folders, names in itertools.islice(os.walk(place), 2):
+        folders.sort()
+        for name in sorted(name for name in names if not name.startswith("."))[:1]:
+            with contextlib.suppress(OSError, IdxError):
+                return kind_of(os.path.join(folder, name)) in PICTURE_KINDS
+    return False
 
 
 def _only(place: str, role: Role, candidates: list[Candidate]) -> Candidate:
@@ -276,7 +291,7 @@ def _open_pair(
                     f"{pictures.name} holds {pictures.header} and {array.name} {array.header}: "
                     "images and labels are the wrong way round",
                     found=[list(pictures.shape), list(array.shape)],
-                    hint="give the images first",
+                    hint="give the images first, or exchange the names",
                 )
             by_path = isinstance(labels, (str, os.PathLike)) and (
                 is_url(labels) or os.path.isfile(labels) or bool(array.shards)

@@ -135,7 +135,7 @@ class _LazyGroup(click.Group):
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="`idx COMMAND --help` tells more. Exit codes: 0 fine, 1 a check was negative, 2 usage, "
-    "3 invalid input, 4 not without loss, 5 file system or network.",
+    "3 invalid input, 4 not without loss, 5 file system or network, 130 interrupted.",
 )
 @click.version_option(__version__, message="idxfile %(version)s")
 def cli() -> None:

@@ -18,6 +18,7 @@ from ..codecs import Codec, Inflater, codec_of_content
 from ..errors import FormatError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
+from ..signatures import recognise
 from .blocked import HEADER_NBYTES, BlockedInflater, member_nbytes
 from .frames import FramesInflater, frame_table
 from .local import LocalFile
@@ -239,6 +240,16 @@ def pieces(source: Source, piece_nbytes: int = 1 << 18) -> Iterator[memoryview]:
     buffer = memoryview(bytearray(piece_nbytes))
     while count := stream.readinto(buffer):
         yield buffer[:count]
+
+
+def kind_of(file: Any) -> str | None:
+    """What a file is instead of IDX, by its first kilobyte: the name of a row of SIGNATURES."""
+    source = open_source(file, mmap=False)
+    try:
+        row = recognise(header_prefix(source))
+    finally:
+        source.close()
+    return None if row is None else row.name
 
 
 def header_prefix(source: Source) -> bytes:

@@ -17,8 +17,8 @@ from typing import Any
 from ...errors import FormatError, PairError, UnsupportedError
 from ...names import split_of
 from ...problems import settle
-from ...signatures import PICTURE_KINDS, recognise
-from ...source import header_prefix, open_source
+from ...signatures import PICTURE_KINDS
+from ...source import kind_of, open_source
 from ...source.archive import SourceFile
 from ..table import PICTURES
 from .labels import TABLES
@@ -44,7 +44,7 @@ def open_place(path: str, split: str | None = None) -> Place:
     if os.path.isdir(path):
         place: Place = Folder(path)
     else:
-        kind = _kind_of(path)
+        kind = kind_of(path)
         if kind in PICTURE_KINDS:
             return OnePicture(path)
         place = Zip(path) if kind == "a zip archive" else Tar(path)
@@ -60,13 +60,6 @@ def open_place(path: str, split: str | None = None) -> Place:
             )
         place.enter(chosen[0])
     return place
-
-
-def _kind_of(path: str) -> str | None:
-    """What a file is, by its content."""
-    with contextlib.closing(open_source(path, mmap=False)) as source:
-        row = recognise(header_prefix(source))
-    return None if row is None else row.name
 
 
 class Place:
