@@ -327,7 +327,7 @@ class Shard:
             header: its own.
             packing: as `packing_of` tells.
         """
-        self._file = open_sink(path, codec=None)
+        self._file = open_sink(path, codec=None, nbytes=header.file_nbytes)
         self._tally = _Tally(self._file)
         try:
             self._sink = open_sink(self._tally, **packing)

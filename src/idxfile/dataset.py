@@ -414,7 +414,7 @@ class Dataset:
         table = self._saved_table()
         packing: dict[str, Any] = {"shards": shards, "codec": codec, "blocked": blocked}
         many = executor is not None or shards is not None
-        if many or (codec is None and through_buckets(self._images)):
+        if many or (codec is None and not is_url(path) and through_buckets(self._images)):
             write_items(self._images, images_name, executor=executor, **packing)
         else:
             _write_all(images_name, self._images, **packing)

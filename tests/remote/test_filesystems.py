@@ -16,6 +16,8 @@ from fsspec.registry import _registry
 import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, FormatError, MissingExtraError, UnsupportedError
+from idxfile.formats import results
+from idxfile.sending import send
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 
@@ -120,3 +122,36 @@ def test_a_missing_package_is_named(
     monkeypatch.setenv("IDXFILE_REMOTE", "fsspec")
     with pytest.raises(MissingExtraError, match=word):
         idxfile.open(f"{scheme}://a/b/c.idx")
+
+
+def test_a_pair_is_converted_into_a_store_and_back(memory: Any, tmp_path: Path) -> None:
+    labels = np.arange(300) % 10
+    np.savez(tmp_path / "d.npz", x_train=IMAGES, y_train=labels)
+    done = idxfile.convert(tmp_path / "d.npz", "memory://shelf/out/", split="train")
+    assert done.columns["images"] == ("uint8", (300, 28, 28))
+    with idxfile.open_dataset("memory://shelf/out/", split="train") as ds:
+        assert np.array_equal(ds.images[...], IMAGES)
+        assert np.array_equal(ds.labels, labels)
+    idxfile.convert("memory://shelf/out/", tmp_path / "again.npz")
+    assert np.array_equal(np.load(tmp_path / "again.npz")["images"], IMAGES)
+    with pytest.raises(FileExistsError, match="would be replaced"):
+        idxfile.convert(tmp_path / "d.npz", "memory://shelf/out/", split="train", overwrite=False)
+    with pytest.raises(UnsupportedError, match="written as a whole"):
+        idxfile.convert("memory://shelf/out/", "memory://shelf/digits/", target_format="pictures")
+
+
+def test_of_a_pair_that_does_not_go_up_whole_nothing_stays(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez(tmp_path / "d.npz", x_train=IMAGES, y_train=np.arange(300) % 10)
+    memory.pipe("/shelf/out/other.txt", b"other")
+
+    def send_images_alone(file: Any, url: str) -> None:
+        if "labels" in url:
+            raise FetchError("the store is full", file=url)
+        send(file, url)
+
+    monkeypatch.setattr(results, "send", send_images_alone)
+    with pytest.raises(FetchError, match="full"):
+        idxfile.convert(tmp_path / "d.npz", "memory://shelf/out/", split="train")
+    assert memory.ls("/shelf/out", detail=False) == ["/shelf/out/other.txt"]

@@ -6,18 +6,23 @@ import contextlib
 import errno
 import filecmp
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Literal
 
 from ..errors import UnsupportedError
+from ..placing import names_there, remove
+from ..sending import send
 from ..sink import sync_folder
-from ..source.places import exists, is_url, public
+from ..source.places import beside, exists, file_of, is_url, public
 from ..staging import atomic_file, atomic_folder, hidden_folder
 
 __all__: list[str] = []
 
 Overwrite = bool | Literal["files"]
 """What may be replaced: nothing, everything, or files but no folder that holds something."""
+
+_REPLACED = "It exists, and would be replaced"
 
 Kind = Literal["file", "folder", "files"]
 
@@ -31,7 +36,7 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
         NotADirectoryError: for a file where a folder is to be written.
     """
     if is_url(target):
-        if kind != "file":
+        if kind == "folder":
             raise UnsupportedError(
                 "a folder in a store is not written as a whole",
                 file=public(target),
@@ -40,8 +45,8 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
         from ..source.remote import check_writes
 
         check_writes(target)
-        if not overwrite and exists(target):
-            raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", public(target))
+        if kind == "file" and not overwrite and exists(target):
+            raise FileExistsError(errno.EEXIST, _REPLACED, public(target))
         return
     target = target.rstrip("/") or "/"
     if os.path.isdir(target):
@@ -55,7 +60,7 @@ def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
         if kind != "file":
             raise NotADirectoryError(errno.ENOTDIR, "Is a file, and no folder", target)
         if not overwrite:
-            raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", target)
+            raise FileExistsError(errno.EEXIST, _REPLACED, target)
 
 
 def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.AbstractContextManager[str]:
@@ -64,6 +69,8 @@ def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.Abstract
     Nothing is left after an exception, and what was there before stays.
     """
     check_target(target, kind, overwrite)
+    if kind == "files" and is_url(target):
+        return _files_to_store(target, overwrite)
     if kind == "files" and os.path.isdir(target):
         return _files_into(target.rstrip("/") or "/", overwrite)
     return atomic_file(target) if kind == "file" else atomic_folder(target)
@@ -78,12 +85,33 @@ def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
         moves = [(new, name) for new, name in moves if not _same(new, name)]
         for _, name in moves if not overwrite else ():
             if os.path.lexists(name):
-                raise FileExistsError(errno.EEXIST, "It exists, and would be replaced", name)
+                raise FileExistsError(errno.EEXIST, _REPLACED, name)
         for new, _ in moves:
             _sync(new)
         for new, name in moves:
             os.replace(new, name)
     sync_folder(folder)
+
+
+@contextlib.contextmanager
+def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
+    """A temporary folder here, whose files are sent at the end; where one fails, no new one stays."""
+    with tempfile.TemporaryDirectory(prefix="idxfile-") as aside:
+        yield aside
+        there = set(names_there(folder))
+        names = sorted(os.listdir(aside))
+        for name in names if not overwrite else ():
+            if name in there:
+                raise FileExistsError(errno.EEXIST, _REPLACED, public(beside(folder, name)))
+        begun: list[str] = []
+        try:
+            for name in names:
+                begun.append(beside(folder, name))
+                with open(os.path.join(aside, name), "rb") as file:
+                    send(file, begun[-1])
+        except BaseException:
+            remove([url for url in begun if os.path.basename(file_of(url)) not in there])
+            raise
 
 
 def _same(new: str, name: str) -> bool:

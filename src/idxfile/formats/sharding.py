@@ -81,6 +81,12 @@ def write_shards(
             file=target,
             hint="convert into one folder, without shards, or into files",
         )
+    if is_url(target) and kind == "files":
+        raise UnsupportedError(
+            "sets of several files are not converted into a store at once",
+            file=public(target),
+            hint="convert one column after the other (--column); or the pair by `idx select`",
+        )
     if is_url(target):
         _write_to_store(convert, parts, target, executor)
         return
