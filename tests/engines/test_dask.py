@@ -201,6 +201,23 @@ def test_what_would_not_survive_is_refused(tmp_path: Path, fault: str) -> None:
     nothing_left(tmp_path, "new.idx")
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("x.idx", {}), ("x.idx", {"shards": 2}), ("x.idx.gz", {"shards": 2})]
+)
+def test_a_mask_that_only_the_chunk_has_is_refused(
+    tmp_path: Path, name: str, options: dict[str, int]
+) -> None:
+    """Dask was told of plain arrays, and a chunk comes out masked."""
+    array = da.arange(12, dtype="uint8", chunks=4).map_blocks(
+        lambda block: np.ma.masked_equal(block, 3), dtype="uint8", meta=np.empty(0, "uint8")
+    )
+    for given in (array, array.rechunk(5)):
+        with pytest.raises(UnsupportedError, match="a mask has no place") as caught:
+            to_idx(given, tmp_path / name, **options)
+        assert caught.value.hint
+        nothing_left(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["new.idx.gz", "gs://bucket/new.idx"])
 def test_what_cannot_be_written_by_position_is_refused(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -423,5 +440,5 @@ def test_nobody_at_the_address_is_an_error_of_the_system() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["here", "tcp://127.0.0.1", "tcp://127.0.0.1:", "127.0.0.1:x"])
 def test_what_is_no_address_is_told_at_once(words: str) -> None:
-    with pytest.raises(ConnectionError, match="is no address of a scheduler"), executor(words):
+    with pytest.raises(ConnectionError, match="is no address of a Dask scheduler"), executor(words):
         pass

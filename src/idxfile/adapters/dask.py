@@ -137,11 +137,7 @@ def to_idx(
             found=array.shape,
             hint="array.compute_chunk_sizes() finds it out",
         )
-    if isinstance(array._meta, np.ma.MaskedArray):
-        raise UnsupportedError(
-            "a mask has no place in an IDX file",
-            hint="dask.array.ma.filled(array, value) gives what is masked a value",
-        )
+    _refuse_masks(array._meta)
     if array.dtype.name not in IDX_TYPE_NAMES:
         raise UnsupportedError(
             f"an IDX file cannot hold {array.dtype.name}",
@@ -213,7 +209,7 @@ def executor(address: Any = None, *, workers: int | None = None) -> Iterator[Exe
         if not isinstance(client, Client):
             if address is not None and not _ADDRESS.fullmatch(address):
                 raise ConnectionError(
-                    f"{address!r} is no address of a scheduler, as tcp://HOST:PORT is"
+                    f"{address!r} is no address of a Dask scheduler, as tcp://HOST:PORT is"
                 )
             if address is None:
                 address = stack.enter_context(
@@ -321,8 +317,9 @@ def _checked(chunk: Any, shape: tuple[int, ...], target: Ground | Part) -> Array
     """A chunk as what it was said to be.
 
     Raises:
-        UnsupportedError: when it is something else.
+        UnsupportedError: when it is something else, or masked, of which Dask may not have known.
     """
+    _refuse_masks(chunk, target.name)
     element = target.header.element.name
     block = np.asarray(chunk)
     if block.dtype.name != element or block.shape != shape:
@@ -334,3 +331,13 @@ def _checked(chunk: Any, shape: tuple[int, ...], target: Ground | Part) -> Array
             hint="tell Dask the right dtype= and chunks= where the array is made",
         )
     return block
+
+
+def _refuse_masks(array: Any, name: str | None = None) -> None:
+    """Refuse masked values, which `np.asarray` would replace by what lies under the mask."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise UnsupportedError(
+            "a mask has no place in an IDX file",
+            file=name,
+            hint="dask.array.ma.filled(array, value) gives what is masked a value",
+        )
