@@ -211,9 +211,9 @@ def test_a_mask_that_only_the_chunk_has_is_refused(
     array = da.arange(12, dtype="uint8", chunks=4).map_blocks(
         lambda block: np.ma.masked_equal(block, 3), dtype="uint8", meta=np.empty(0, "uint8")
     )
-    for given in (array, array.rechunk(5)):
+    for wrong in (array, array.rechunk(5)):
         with pytest.raises(UnsupportedError, match="a mask has no place") as caught:
-            to_idx(given, tmp_path / name, **options)
+            to_idx(wrong, tmp_path / name, **options)
         assert caught.value.hint
         nothing_left(tmp_path)
 
