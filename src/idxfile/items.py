@@ -17,7 +17,7 @@ from .elements import Array
 from .errors import sides
 from .lazyarray import DEFAULT_BLOCK_NBYTES, checked_out
 from .selection import in_bounds, select
-from .source.ahead import done_ahead
+from .source.waiting import done_ahead
 
 __all__ = ["Items"]
 

@@ -178,7 +178,13 @@ def _other(data: bytes) -> bytes:
 
 def _gated(h: Handler, data: bytes) -> None:
     if not h.first:
-        h.server.gate((h.asked(len(data)) or (0, 0))[0])
+        _gated_at_once(h, data)
+    else:
+        h.serve(data)
+
+
+def _gated_at_once(h: Handler, data: bytes) -> None:
+    h.server.gate((h.asked(len(data)) or (0, 0))[0])
     h.serve(data)
 
 
@@ -239,6 +245,7 @@ BEHAVIOURS: dict[str, Callable[[Handler, bytes], None]] = {
     "chunked ranges": lambda h, data: h.serve(data, chunked=True),
     "encoded": lambda h, data: h.serve(data, more={"Content-Encoding": "gzip"}),
     "gated": _gated,
+    "gated at once": _gated_at_once,
     "page": lambda h, data: _page(h),
     "listed": _listed,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def server_fixture() -> Iterator[RangeServer]:
     with RangeServer(FILES) as server:
         yield server
-    assert not [t for t in threading.enumerate() if t.name.startswith("idxfile-ahead")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("idxfile-waiting")]
 
 
 def blocks_of_items(url: str, _: Path) -> None:
@@ -214,7 +215,7 @@ def test_an_error_stands_where_its_bytes_would() -> None:
     for _ in range(2):  # and it is never taken for the end
         with pytest.raises(FetchError, match="cut"):
             reader.readinto(bytearray(100_000))
-    assert not [t for t in threading.enumerate() if t.name.startswith("idxfile-ahead")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("idxfile-waiting")]
 
 
 def test_pieces_grow_to_a_bound() -> None:
@@ -234,32 +235,73 @@ def test_pieces_grow_to_a_bound() -> None:
     assert reader.read(9) == b"", "all was fetched: this is the end"
 
 
-@pytest.mark.parametrize("reader", ["blocks", "take"])
+def shards_on(server: RangeServer, count: int, behaviour: str) -> list[str]:
+    """The same items in shards, and their addresses."""
+    parts = np.array_split(IMAGES, count)
+    server.files = {f"{n}.idx": idx_bytes(part) for n, part in enumerate(parts)}
+    return [server.at(behaviour, name) for name in server.files]
+
+
+WAITING: dict[str, tuple[int, Callable[[RangeServer], Any]]] = {
+    # how many requests are on their way when everything waits
+    "blocks": (2, lambda server: list(idxfile.open(server.at("gated")).blocks())),
+    "take": (5, lambda server: idxfile.open(server.at("gated"))[100:600:100]),
+    "open a set": (3, lambda server: idxfile.open(shards_on(server, 3, "gated at once"))),
+    "take of a set": (3, lambda server: idxfile.open(shards_on(server, 3, "gated"))[199::200]),
+    "blocks of a set": (
+        2,
+        lambda server: list(idxfile.open(shards_on(server, 3, "gated")).blocks()),
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", WAITING)
 def test_ctrl_c_does_not_wait_for_a_store_that_is_silent(
     server: RangeServer, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer, expected = threading.Event(), iter(range(2 if reader == "blocks" else 5, 0, -1))
+    count, read = WAITING[reader]
+    answer, expected = threading.Event(), iter(range(count, 0, -1))
 
     def interrupt(start: int) -> None:
         if next(expected, 0) == 1:  # all are on their way: the reader waits
             os.kill(os.getpid(), signal.SIGINT)
-        answer.wait(60)
+        answer.wait(8)
 
     server.gate = interrupt
     monkeypatch.setattr(ranges, "NEAR_NBYTES", 0)
     monkeypatch.setattr(ranges, "FAR_NBYTES", 0)
+    began = time.monotonic()
     try:
-        with pytest.raises(KeyboardInterrupt), idxfile.open(server.at("gated")) as x:
-            if reader == "blocks":
-                list(x.blocks())
-            else:
-                x.take(np.arange(100, 600, 100))
-        assert not answer.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            read(server)
+        assert time.monotonic() - began < 6, "it waited for the answers"
     finally:
         answer.set()
         for thread in threading.enumerate():
-            if thread.name.startswith("idxfile-ahead"):
+            if thread.name.startswith("idxfile-waiting"):
                 thread.join()
+
+
+def test_a_set_is_read_on_by_no_more_requests_than_one_object(server: RangeServer) -> None:
+    """However many shards a piece has: six requests are on their way, and their threads."""
+    with idxfile.open(shards_on(server, 64, "gated")) as x:
+        lock, now, most, most_threads = threading.Lock(), 0, 0, 0
+
+        def count(start: int) -> None:
+            nonlocal now, most, most_threads
+            with lock:
+                now += 1
+                most = max(most, now)
+                mine = [t for t in threading.enumerate() if t.name.startswith("idxfile-waiting")]
+                most_threads = max(most_threads, len(mine))
+            time.sleep(0.005)  # so that others come meanwhile
+            with lock:
+                now -= 1
+
+        server.gate = count
+        assert np.array_equal(np.concatenate(list(x.blocks(block_nbytes=9000))), IMAGES)
+    assert most <= ahead.AT_ONCE
+    assert most_threads <= ahead.AT_ONCE
 
 
 def test_an_object_that_is_replaced_meanwhile_is_noticed(server: RangeServer) -> None:

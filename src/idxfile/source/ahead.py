@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import islice
-from threading import Thread
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
-__all__ = ["Ahead", "done_ahead"]
+from .waiting import AT_ONCE, done_ahead
 
-T = TypeVar("T")
-R = TypeVar("R")
-
-AT_ONCE = 6
+__all__ = ["AT_ONCE", "Ahead"]
 
 PIECE_NBYTES = 1 << 23
 """Six pieces of 8 MiB are on their way, while one is being read: 56 MiB of memory."""
@@ -21,63 +15,6 @@ PIECE_NBYTES = 1 << 23
 FIRST_NBYTES = 1 << 20
 """The first piece: 1 MiB. Each is twice as long as the one before it, and with each there is one
 more on its way, from two on: many readers end soon."""
-
-
-class _Doing(Thread, Generic[T, R]):
-    """A task, in a thread of its own, for which nobody waits who was interrupted."""
-
-    def __init__(self, work: Callable[[T], R], task: T) -> None:
-        super().__init__(name="idxfile-ahead", daemon=True)
-        self._work = work
-        self._task = task
-        self._results: list[R] = []
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        """Do it."""
-        try:
-            self._results.append(self._work(self._task))
-        except BaseException as error:  # it is raised by whoever wants the result
-            self._error = error
-
-    def result(self) -> R:
-        """What came of it, when it is done."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._results.pop()
-
-
-def done_ahead(
-    work: Callable[[T], R], tasks: Iterable[T], most: int | None = None, first: int = 2
-) -> Generator[R, None, None]:
-    """What comes of each task, in order, while the next ones are being done in threads.
-
-    Nothing is begun before the first result is wanted. When the last one is given out, or the
-    iterator is closed, no thread is left: what is being done then is waited for. Only Ctrl-C waits
-    for nothing, since a store may be silent for minutes.
-
-    Args:
-        work: called with one task, in any thread.
-        tasks: taken as needed.
-        most: how many are done at once; None: 6.
-        first: how many at the beginning; with each result there is one more.
-    """
-    left, doing, at_once = iter(tasks), deque[_Doing[T, R]](), first
-    try:
-        doing.extend(_Doing(work, task) for task in islice(left, at_once))
-        while doing:
-            result = doing.popleft().result()
-            at_once = min(at_once + 1, most or AT_ONCE)
-            doing.extend(_Doing(work, task) for task in islice(left, at_once - len(doing)))
-            yield result
-    except KeyboardInterrupt:
-        doing.clear()
-        raise
-    finally:
-        for each in doing:
-            each.join()
 
 
 class Ahead:

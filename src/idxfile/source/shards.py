@@ -14,7 +14,6 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -29,6 +28,7 @@ from .holding import Elements, Held, HeldInOrder, Overflow, ShardsInOrder, heade
 from .members import Facts, Promised, absolute, changed, joined, of_manifest, shown
 from .places import file_of, is_url
 from .stream import Spool
+from .waiting import done_together
 
 __all__ = ["Shard", "Shards", "ShardsIdentity"]
 
@@ -39,6 +39,10 @@ _ASKED_AT_ONCE = 8
 
 _PART_NBYTES = 1 << 23
 _LOCKS = 16
+
+
+_Group = tuple[int, list[tuple[int, memoryview]]]
+"""A shard, and buffers to fill, each from its own byte of the elements of it."""
 
 
 class Shard(NamedTuple):
@@ -123,8 +127,7 @@ class Shards:
 
     def _look_at_all(self) -> list[Facts]:
         if any(map(is_url, self._places)):
-            with ThreadPoolExecutor(_LOOKING_AT_ONCE) as pool:
-                return list(pool.map(self._look_at, range(len(self._places))))
+            return done_together(self._look_at, range(len(self._places)), _LOOKING_AT_ONCE)
         return [self._look_at(index) for index in range(len(self._places))]
 
     def _look_at(self, index: int) -> Facts:
@@ -177,25 +180,18 @@ class Shards:
 
     def readinto_many(self, parts: Sequence[tuple[int, Any]]) -> None:
         """Fill many buffers, each from its own position; all lie within the file."""
-        self._check_open()
-        pieces = [piece for start, view in parts for piece in self._cut(start, memoryview(view))]
-        groups = [(n, [p[1:] for p in group]) for n, group in groupby(pieces, itemgetter(0))]
-        nbytes = sum(len(view) for _, _, view in pieces)
+        groups = self._by_shard(parts)
+        nbytes = sum(len(view) for _, group in groups for _, view in group)
         if nbytes < _PART_NBYTES and all(self._is_near(index) for index, _ in groups):
-            for index, group in groups:
-                self._fill(index, group)
+            self._fill_all(groups)
             return
         far = any(is_url(self._places[index]) for index, _ in groups)
-        with ThreadPoolExecutor(_ASKED_AT_ONCE if far else _READING_AT_ONCE) as pool:
-            jobs = [
-                pool.submit(self._fill, n, part) for n, g in groups for part in self._parts(n, g)
-            ]
-            try:
-                for job in jobs:
-                    job.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        work = [(index, part) for index, group in groups for part in self._parts(index, group)]
+        if len(work) == 1:  # no thread is needed
+            self._fill_all(work)
+        else:
+            most = _ASKED_AT_ONCE if far else _READING_AT_ONCE
+            done_together(lambda each: self._fill(*each), work, most)
 
     def shard_with(self, item: int) -> tuple[int, int, Held | None]:
         """The shard that an item lies in.
@@ -224,10 +220,13 @@ class Shards:
         return any(map(is_url, self._places)) and not any(facts.codecs for facts in self._facts)
 
     def ahead(self, start: int, stop: int) -> Ahead:
-        """The bytes from `start` to `stop`, for one reader that takes them in order."""
+        """The bytes from `start` to `stop`, for one reader that takes them in order.
+
+        Several pieces of it are on their way at once: each takes its shards one after another.
+        """
 
         def fill(at: int, view: memoryview) -> None:
-            self.readinto_many([(at, view)])
+            self._fill_all(self._by_shard([(at, view)]))
 
         return Ahead(self.name, fill, start, stop)
 
@@ -244,6 +243,12 @@ class Shards:
     def _check_open(self) -> None:
         if self._closed:
             raise ValueError(f"{self.name} is closed")
+
+    def _by_shard(self, parts: Sequence[tuple[int, Any]]) -> list[_Group]:
+        """What is to be filled of each shard; neighbours of one shard together."""
+        self._check_open()
+        pieces = [piece for start, view in parts for piece in self._cut(start, memoryview(view))]
+        return [(n, [p[1:] for p in group]) for n, group in groupby(pieces, itemgetter(0))]
 
     def _cut(self, start: int, view: memoryview) -> Iterator[tuple[int, int, memoryview]]:
         """A range as ranges of single shards: which, from where in it, and the place to fill."""
@@ -281,6 +286,10 @@ class Shards:
             return
         for low in range(0, len(view), _PART_NBYTES):
             yield [(offset + low, view[low : low + _PART_NBYTES])]
+
+    def _fill_all(self, groups: Sequence[_Group]) -> None:
+        for index, group in groups:
+            self._fill(index, group)
 
     def _fill(self, index: int, group: list[tuple[int, memoryview]]) -> None:
         """Fill buffers from one shard."""

@@ -7,13 +7,13 @@ a source of one: reads become few requests, side by side, or some ahead of whoev
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ...problems import Problem
-from ..ahead import Ahead, done_ahead
+from ..ahead import Ahead
 from ..stream import Spool
+from ..waiting import done_together
 from .ranges import Part, plan
 
 __all__ = ["RemoteFile"]
@@ -144,7 +144,7 @@ class RemoteFile:
         if len(requests) == 1:  # no thread is needed
             run(requests[0])
         else:
-            deque(done_ahead(run, requests, REQUESTS_AT_ONCE, REQUESTS_AT_ONCE), maxlen=0)
+            done_together(run, requests, REQUESTS_AT_ONCE)
         if requests:
             remote.verify()
 

@@ -1,0 +1,81 @@
+"""Tasks that wait for something, a store or a disk, side by side in threads of their own.
+
+Those of `threads` are for what computes, and are as many as processors.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from itertools import islice
+from threading import Thread
+from typing import Generic, TypeVar
+
+__all__ = ["AT_ONCE", "done_ahead", "done_together"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+AT_ONCE = 6
+
+
+class _Doing(Thread, Generic[T, R]):
+    """A task, in a thread of its own, for which nobody waits who was interrupted."""
+
+    def __init__(self, work: Callable[[T], R], task: T) -> None:
+        super().__init__(name="idxfile-waiting", daemon=True)
+        self._work = work
+        self._task = task
+        self._results: list[R] = []
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Do it."""
+        try:
+            self._results.append(self._work(self._task))
+        except BaseException as error:  # it is raised by whoever wants the result
+            self._error = error
+
+    def result(self) -> R:
+        """What came of it, when it is done."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._results.pop()
+
+
+def done_ahead(
+    work: Callable[[T], R], tasks: Iterable[T], most: int = AT_ONCE, first: int = 2
+) -> Generator[R, None, None]:
+    """What comes of each task, in order, while the next ones are being done in threads.
+
+    Nothing is begun before the first result is wanted. When the last one is given out, or the
+    iterator is closed, no thread is left: what is being done then is waited for. Only Ctrl-C waits
+    for nothing, since a store may be silent for minutes.
+
+    Args:
+        work: called with one task, in any thread.
+        tasks: taken as needed.
+        most: how many are done at once.
+        first: how many at the beginning; with each result there is one more.
+    """
+    left, doing, at_once = iter(tasks), deque[_Doing[T, R]](), first
+    try:
+        doing.extend(_Doing(work, task) for task in islice(left, at_once))
+        while doing:
+            result = doing.popleft().result()
+            at_once = min(at_once + 1, most)
+            doing.extend(_Doing(work, task) for task in islice(left, at_once - len(doing)))
+            yield result
+    except KeyboardInterrupt:
+        doing.clear()
+        raise
+    finally:
+        for each in doing:
+            each.join()
+
+
+def done_together(work: Callable[[T], R], tasks: Iterable[T], most: int) -> list[R]:
+    """What comes of all tasks, so many of which are done at once; see `done_ahead`."""
+    return list(done_ahead(work, tasks, most, most))
