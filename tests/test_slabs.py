@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -261,6 +262,47 @@ def test_a_shuffle_is_the_same_on_processes(tmp_path, processes, monkeypatch):
         assert Path(a).read_bytes() == Path(b).read_bytes()
     assert (tmp_path / "twice").read_bytes() == Path(alone[0]).read_bytes()
     assert np.array_equal(idxfile.read(alone[0]), values[ds.images.index])
+
+
+def test_the_driver_s_memory_does_not_grow_with_slabs_times_buckets(tmp_path, monkeypatch):
+    """3,000 slabs and 3,000 buckets: eight bytes for each pair of them would be 72 MB."""
+    values = make(tmp_path / "x.idx", 3000, "uint8")
+    order = np.random.default_rng(1).permutation(3000)
+    monkeypatch.setattr(choosing, "_BUCKET_NBYTES", 3)
+    with idxfile.open(tmp_path / "x.idx") as x:
+        tracemalloc.start()
+        try:
+            write_items(Items([x], order), str(tmp_path / "y.idx"), slab_nbytes=3, most=0)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert np.array_equal(idxfile.read(tmp_path / "y.idx"), values[order])
+    assert peak < 4_000_000
+
+
+def maps(_: object = None) -> str:
+    return Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tells maps of files that are gone")
+def test_nothing_that_was_laid_aside_stays_mapped(tmp_path, processes):
+    make(tmp_path / "x.idx", 5000, "uint8")
+    order = np.random.default_rng(1).permutation(5000)
+    with idxfile.open(tmp_path / "x.idx") as x:
+        for executor in (None, processes):
+            for most in (None, 0):
+                target = str(tmp_path / "y.idx")
+                write_items(Items([x], order), target, executor=executor, most=most)
+                everywhere = [maps(), *idxfile.run(maps, range(4), executor=executor)]
+                assert not any(f"{tmp_path}/." in told for told in everywhere)
+
+
+def test_buckets_that_lack_items_are_told(tmp_path, monkeypatch):
+    make(tmp_path / "x.idx", 100)
+    monkeypatch.setattr(choosing, "_into_buckets", lambda buckets, task: 0)
+    with idxfile.open(tmp_path / "x.idx") as x, pytest.raises(IdxError, match="0 of 100 items"):
+        write_items(Items([x], np.arange(100)[::-1]), str(tmp_path / "y.idx"), most=0)
+    assert os.listdir(tmp_path) == ["x.idx"]
 
 
 def test_an_executor_writes_no_single_compressed_file(tmp_path, processes):

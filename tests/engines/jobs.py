@@ -47,7 +47,7 @@ def end_once(flag: str) -> None:
 
 def total_and_end(flag: str, slab: Slab) -> int:
     """As `total`; the worker that comes to the middle first is lost."""
-    if slab.start <= slab.items // 2 < slab.stop:
+    if slab.start <= len(slab.array) // 2 < slab.stop:
         end_once(flag)
     return total(slab)
 

@@ -41,6 +41,8 @@ _BUCKET_NBYTES = 1 << 28
 _PIECE_NBYTES = 1 << 23
 """Items gathered at once for a shard, which takes them one after the other."""
 
+_NUMBER_NBYTES = 8
+
 Bounds = tuple[int, int]
 
 
@@ -83,6 +85,8 @@ def write_items(
             hint="write files on a disk, and convert them",
         )
     with contextlib.ExitStack() as stack:
+        stack.callback(_everything.cache_clear)
+        stack.callback(_arrived.cache_clear)
         parts: list[tuple[Any, Bounds]]
         order_of: Callable[[Bounds], _Order]
         spread = None
@@ -102,7 +106,7 @@ def write_items(
             order: _Order = choice
             if buckets:
                 ranges = [bounds for _, bounds in parts]
-                order = _in_buckets(choice, file, ranges, executor, slab_nbytes)
+                order = _in_buckets(choice, items.index, file, ranges, executor, slab_nbytes)
             order_of = partial(_same, order)
         tasks = ((order_of(bounds), part, bounds) for part, bounds in parts)
         if spread is not None:
@@ -115,7 +119,8 @@ def through_buckets(items: Items, most: int | None = None) -> bool:
     """Whether items lie so scattered, and are so many, that buckets are the quicker way."""
     if most is None:
         most = memory_nbytes() // 2
-    return items.nbytes > most and bool((np.diff(items.index) < 0).any())
+    index = items.index
+    return items.nbytes > most and bool((index[1:] < index[:-1]).any())
 
 
 class _Order(Protocol):
@@ -177,40 +182,34 @@ class _Choice:
         """All items of the files that was chosen from."""
         return _everything(self.folder)
 
-    def numbers(self, name: str) -> Array:
-        """An array that was laid aside, mapped: "index" tells which item comes to each place."""
-        return _mapped(os.path.join(self.folder, name))
+    def path(self, name: str) -> str:
+        """Where something lies: "index" tells which item comes to each place."""
+        return os.path.join(self.folder, name)
 
-    def lay_aside(self, name: str, numbers: Array) -> Array:
-        """Keep an array for all who work on the choice."""
-        np.save(os.path.join(self.folder, f"{name}.npy"), numbers)
-        return numbers
+    def numbers(self, name: str, low: int, high: int) -> Array:
+        """Those from `low` to `high` of the numbers that were laid aside under a name."""
+        return np.fromfile(self.path(name), np.int64, high - low, offset=low * _NUMBER_NBYTES)
 
     def read(self, low: int, high: int) -> Array:
         """Items by their new places."""
-        return self.everything.take(self.numbers("index")[low:high])
+        return self.everything.take(self.numbers("index", low, high))
 
     def pieces(self, low: int, high: int) -> Iterable[Bounds]:
         """Ranges of about as many bytes."""
         return _pieces(low, high, self.everything.item_nbytes)
 
 
-@lru_cache(16)
+@lru_cache(1)  # of a worker that lives on, the files of its last work are open, and no others
 def _everything(folder: str) -> Items:
     with open(os.path.join(folder, "everything"), "rb") as file:
-        return _arrived(file.read())
-
-
-@lru_cache(16)
-def _arrived(recipe: bytes) -> Items:
-    items: Items = pickle.loads(recipe)  # noqa: S301  of our own making
+        items: Items = pickle.load(file)  # noqa: S301  of our own making
     return items
 
 
-@lru_cache(16)
-def _mapped(path: str) -> Array:
-    array: Array = np.load(f"{path}.npy", mmap_mode="r")
-    return array
+@lru_cache(1)
+def _arrived(recipe: bytes) -> Items:
+    items: Items = pickle.loads(recipe)  # noqa: S301  of our own making
+    return items
 
 
 @contextlib.contextmanager
@@ -219,9 +218,10 @@ def _laid_aside(items: Items, file: str) -> Iterator[_Choice]:
     folder = os.path.dirname(os.path.realpath(file))
     with hidden_folder(folder) as aside:
         choice = _Choice(aside)
-        with open(os.path.join(aside, "everything"), "wb") as recipe:
+        with open(choice.path("everything"), "wb") as recipe:
             pickle.dump(items.everything, recipe)
-        choice.lay_aside("index", items.index)
+        with open(choice.path("index"), "wb") as numbers:
+            numbers.write(np.ascontiguousarray(items.index, np.int64).data)
         yield choice
 
 
@@ -235,89 +235,95 @@ def _cut(start: int, stop: int, step: int) -> Iterator[Bounds]:
 
 @dataclass(frozen=True)
 class _Buckets:
-    """Items by the bucket of their new place, and which rank in it each will have."""
+    """Items by the bucket of their new place; within it, by their old numbers."""
 
     choice: _Choice
     items: FileGround
-    ranks: FileGround
-
-    @property
-    def edges(self) -> Array:
-        """Where buckets begin among the new places, and the number of these."""
-        return self.choice.numbers("edges")
+    count: int
+    """How many buckets there are."""
 
     def read(self, low: int, high: int) -> Array:
         """The items of one bucket, put in order."""
         stored = self.items.read(low, high)
         block = np.empty_like(stored)
-        block[self.ranks.read(low, high)] = stored
+        block[np.argsort(self.choice.numbers("index", low, high))] = stored
         return block
 
     def pieces(self, low: int, high: int) -> Iterable[Bounds]:
         """The buckets of these places."""
-        first, last = np.searchsorted(self.edges, (low, high))
-        return pairwise(self.edges[first : last + 1].tolist())
+        edges = self.choice.numbers("edges", 0, self.count + 1)
+        first, last = np.searchsorted(edges, (low, high))
+        return pairwise(edges[first : last + 1].tolist())
 
 
 def _in_buckets(
     choice: _Choice,
+    index: Array,
     file: str,
     ranges: Iterable[Bounds],
     executor: Executor | None,
     slab_nbytes: int,
 ) -> _Buckets:
     """Put slabs of the old files into buckets, none of which crosses from a range to the next."""
-    everything, index = choice.everything, choice.numbers("index")
+    everything = choice.everything
     one = max(1, everything.item_nbytes)
     size = max(1, _BUCKET_NBYTES // one)
     starts = [low for bounds in ranges for low, _ in _cut(*bounds, size)]
-    edges = choice.lay_aside("edges", np.array([*starts, len(index)]))
-    places = choice.lay_aside("places", np.argsort(index, kind="stable"))
-    ascending = choice.lay_aside("ascending", index[places])
-    slabs = [*_cut(0, len(everything), max(1, slab_nbytes // one))]
-    # How many of each bucket lie in the slabs before: where each slab writes into it.
-    bounds = np.searchsorted(ascending, [*(low for low, _ in slabs), len(everything)])
-    counts = [
-        np.bincount(_bucket_of(edges, places[low:high]), minlength=len(starts))
-        for low, high in pairwise(bounds)
-    ]
-    choice.lay_aside("begins", np.cumsum([edges[:-1], *counts], axis=0))
+    edges = np.array([*starts, len(index)], np.int64)
+    with open(choice.path("edges"), "wb") as numbers:
+        numbers.write(edges.data)
+    step = max(1, slab_nbytes // one)
+    slabs = range(0, len(everything), step)
+    with open(choice.path("moves"), "wb") as numbers:
+        bounds = [0]
+        for moves in _moves(index, edges, slabs):
+            numbers.write(moves.data)
+            bounds.append(bounds[-1] + len(moves))
     header = Header.of(everything.dtype.name, (len(index), *everything.item_shape))
-    buckets = _Buckets(
-        choice,
-        lay(os.path.join(choice.folder, "items"), file, header),
-        lay(os.path.join(choice.folder, "ranks"), file, Header.of("int32", index.shape)),
+    buckets = _Buckets(choice, lay(choice.path("items"), file, header), len(starts))
+    tasks = (
+        (start, min(start + step, len(everything)), low, high)
+        for start, (low, high) in zip(slabs, pairwise(bounds), strict=True)
     )
-    tasks = [(number, *slab, *bounds[number : number + 2]) for number, slab in enumerate(slabs)]
-    for _ in run(partial(_into_buckets, buckets), tasks, executor=executor):
-        pass
+    filled(buckets.items, run(partial(_into_buckets, buckets), tasks, executor=executor))
     return buckets
 
 
-def _bucket_of(edges: Array, places: Array) -> Array:
-    buckets: Array = np.searchsorted(edges, places, side="right") - 1
-    return buckets
+def _moves(index: Array, edges: Array, slabs: range) -> Iterator[Array]:
+    """For each slab of the old files the items that were chosen from it, and where they are put.
+
+    Args:
+        index: the old number of each item, by its new place.
+        edges: where buckets begin among the new places, and the number of these.
+        slabs: the old number that each slab begins with.
+
+    Yields:
+        Pairs of an old number and its place in the buckets, by the latter.
+    """
+    places = np.argsort(index)
+    bounds = np.searchsorted(index, slabs, sorter=places).tolist()
+    free = edges[:-1].copy()  # where the next item of each bucket is put
+    for low, high in pairwise([*bounds, len(index)]):
+        mine = places[low:high]
+        owners = np.searchsorted(edges, mine, side="right") - 1
+        order = np.argsort(owners, kind="stable")
+        owners = owners[order]
+        nth = np.arange(len(owners)) - np.searchsorted(owners, owners)
+        yield np.stack([index[mine[order]], free[owners] + nth], axis=1)
+        np.add.at(free, owners, 1)
 
 
-def _into_buckets(buckets: _Buckets, task: tuple[int, int, int, int, int]) -> None:
-    """Read a slab of the old files; write each item into its bucket, behind the slabs before."""
-    number, start, stop, low, high = task
+def _into_buckets(buckets: _Buckets, task: tuple[int, int, int, int]) -> int:
+    """Read a slab of the old files, and write each item into its bucket."""
+    start, stop, low, high = task
     if low == high:
-        return
-    choice, edges = buckets.choice, buckets.edges
-    everything = choice.everything
+        return 0
+    everything = buckets.choice.everything
     block = np.empty((stop - start, *everything.item_shape), everything.dtype)
     everything.read_runs([range(start, stop)], block)
-    places = choice.numbers("places")[low:high]
-    owners = _bucket_of(edges, places)
-    order = np.argsort(owners, kind="stable")
-    places, owners = places[order], owners[order]
-    block = block[choice.numbers("ascending")[low:high][order] - start]
-    ranks = (places - edges[owners]).astype(np.int32)
-    begins = choice.numbers("begins")[number]
-    done = 0
-    for bucket, count in zip(*np.unique(owners, return_counts=True), strict=True):
-        at = int(begins[bucket])
-        buckets.items.write(at, block[done : done + count])
-        buckets.ranks.write(at, ranks[done : done + count])
-        done += count
+    numbers, spots = buckets.choice.numbers("moves", 2 * low, 2 * high).reshape(-1, 2).T
+    block = block[numbers - start]
+    gaps = np.flatnonzero(np.diff(spots) != 1) + 1
+    for first, last in pairwise([0, *gaps.tolist(), len(spots)]):
+        buckets.items.write(int(spots[first]), block[first:last])
+    return len(spots)
