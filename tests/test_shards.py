@@ -74,7 +74,7 @@ def test_a_set_is_written_and_read_under_every_name(tmp_path: Path, name: str, f
     assert idxfile.read(tmp_path).tolist() == ITEMS.tolist()
     (pattern,) = folded(str(path) for path in tmp_path.iterdir() if path.suffix != ".json")
     with idxfile.open(pattern) as x:
-        assert [count for _, count in x.shards] == [10, 10]
+        assert [shard.items for shard in x.shards] == [10, 10]
         assert len(pickle.dumps(x)) < 1000
         with pickle.loads(pickle.dumps(x)) as again:
             assert again[-1].tolist() == ITEMS[-1].tolist()
@@ -89,7 +89,7 @@ def test_shards_are_cut_by_size(tmp_path: Path, codec: str | None) -> None:
         for item in ITEMS:
             writer.append(item[None])
     with idxfile.open(tmp_path) as x:
-        assert [count for _, count in x.shards] == [6, 6, 6, 2]
+        assert [shard.items for shard in x.shards] == [6, 6, 6, 2]
         assert x[...].tolist() == ITEMS.tolist()
     assert idxfile.check(tmp_path).ok
 

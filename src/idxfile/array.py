@@ -12,7 +12,14 @@ from .elements import Array, as_bytes, read_elements, turn
 from .errors import IdxWarning, UnsupportedError, printable
 from .header import ByteOrder, Header, examine
 from .lazyarray import IdxArray, Mode, checked_out
-from .opening import check_identity, judge_spooled, no_array_error, open_header, recipe_of
+from .opening import (
+    ShardRecipe,
+    check_identity,
+    judge_spooled,
+    no_array_error,
+    open_header,
+    recipe_of,
+)
 from .problems import Handling, settle
 from .source import SPOOL_NBYTES, LocalFile, Spool, header_prefix
 from .source.local import FileIdentity, reserve
@@ -135,6 +142,25 @@ def reopen(file: Any, options: dict[str, Any], identity: Any) -> IdxArray:
         except BaseException:
             array.close()
             raise
+    return array
+
+
+def open_shard(recipe: ShardRecipe) -> IdxArray:
+    """Open one shard of a set by itself, with the options of the set.
+
+    Raises:
+        FormatError: when it is not what it was when the set was opened.
+    """
+    from .source.members import changed, check_unchanged
+
+    array = open(recipe.shard.place, **dict(recipe.options))
+    try:
+        check_unchanged(array._source, recipe.shard)
+        if str(array.header) != recipe.header:
+            raise changed(array.name, str(array.header), recipe.header)
+    except BaseException:
+        array.close()
+        raise
     return array
 
 

@@ -11,8 +11,9 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,12 +21,15 @@ from .elements import Array, as_bytes, exactly, numbers, read_many, turn
 from .errors import sides
 from .gathering import gather, read_ahead, read_items, rows_of, scatter
 from .header import Header
-from .opening import Recipe, judge_spooled, no_array_error
+from .opening import Recipe, ShardRecipe, judge_spooled, no_array_error
 from .problems import Handling
 from .selection import Items, in_bounds, select
 from .source import LocalFile, Memory, Source, Spool
 from .source.content import UnfitError
 from .source.local import memory_nbytes
+
+if TYPE_CHECKING:
+    from .source.members import Shard
 
 __all__ = ["DEFAULT_BLOCK_NBYTES", "IdxArray", "Mode", "checked_out"]
 
@@ -156,8 +160,8 @@ class IdxArray:
         return self._recipe is not None
 
     @property
-    def shards(self) -> tuple[tuple[str, int], ...]:
-        """Of an array that lies in several files, their places and numbers of items, in order."""
+    def shards(self) -> tuple[Shard, ...]:
+        """The files of an array that lies in several, in order: place, items, bytes, identity."""
         return getattr(self._source, "shards", ())
 
     @property
@@ -471,6 +475,16 @@ class IdxArray:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def shard_recipes(self) -> list[ShardRecipe]:
+        """How each shard is opened by itself, with the options of the whole."""
+        assert self._recipe is not None  # `portable` has told
+        options = tuple({**self._recipe.options, "mode": "r"}.items())
+        headers = (replace(self._header, shape=(s.items, *self.shape[1:])) for s in self.shards)
+        return [
+            ShardRecipe(shard, str(header), options)
+            for shard, header in zip(self.shards, headers, strict=True)
+        ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A recipe, not the data: the absolute path, the options, and the file's size and time.

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import FormatError, UnsupportedError
 from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
@@ -15,6 +15,9 @@ from .problems import Handling, settle
 from .source import SPOOL_NBYTES, Spool, header_prefix, open_source
 from .source.local import FileIdentity
 from .source.places import absolute
+
+if TYPE_CHECKING:
+    from .source.members import Shard
 
 __all__: list[str] = []
 
@@ -40,6 +43,16 @@ class Recipe:
     def open(self) -> Any:
         """Open the file again; data are not copied for it."""
         return self.reopen(self.file, self.options, self.identity)
+
+
+class ShardRecipe(NamedTuple):
+    """What it takes to open one shard of a set by itself, as the set was opened."""
+
+    shard: Shard
+    header: str
+    """What the set knows of it, in words."""
+    options: tuple[tuple[str, Any], ...]
+    """Of `open`."""
 
 
 def open_header(

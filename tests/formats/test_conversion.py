@@ -666,7 +666,7 @@ def test_content_decides_what_a_source_is(pair: Path, tmp_path: Path) -> None:
         (b"<html><title>404</title>", "an HTML page"),
         (b"%PDF-1.4 and so on", "a PDF document"),
         (bytes(100), "not an IDX file|element type"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "a PNG picture, which cannot be converted from"),
+        (b"\x7fELF" + bytes(50), "an ELF program, which cannot be converted from"),
         (b"SQLite format 3\x00" + bytes(50), "an SQLite database"),
     ],
 )

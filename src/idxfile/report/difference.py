@@ -235,7 +235,7 @@ def _pairs(x: IdxArray, y: IdxArray, count: int) -> Iterator[tuple[Slab, Slab]]:
         length = min(len(slab), count - slab.first)
         if length > 0:
             mine = replace(slab, stop=slab.start + length)
-            yield mine, Slab(y, slab.first, slab.first + length, slab.first, len(y))
+            yield mine, Slab(y, slab.first, slab.first + length, slab.first)
 
 
 def _compare_slabs(both: Difference, pair: tuple[Slab, Slab]) -> Difference:

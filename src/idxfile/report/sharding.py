@@ -132,7 +132,7 @@ class _Digested:
 def _fits(header: Header, first: Report | None, name: str) -> Iterator[Problem]:
     wanted = header if first is None or first.header is None else first.header
     if (header.element, header.item_shape) != (wanted.element, wanted.item_shape):
-        yield differing(header, wanted, name, os.path.basename(first.file) if first else name)
+        yield differing(header, wanted, os.path.basename(first.file) if first else name)
 
 
 def _as_said(report: Report, digest: str | None, shard: ShardFacts) -> Iterator[Problem]:

@@ -13,10 +13,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..array import IdxArray, open
+from ..array import IdxArray, open_shard
 from ..elements import Array
-from ..errors import FormatError
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
+from ..opening import ShardRecipe
 
 __all__ = ["Plan", "Slab", "plan"]
 
@@ -32,18 +32,16 @@ class Slab:
     """Some neighbours of a file, as a unit of work. It pickles in under a kilobyte.
 
     Args:
-        file: the open array, or the place of one of several shards, opened when it is needed.
+        file: the open array, or one of several shards, opened when it is needed.
         start: the first item, counted in that file.
         stop: the item behind the last.
         first: the number of the first item in the whole, of which the file may be a part.
-        items: how many items the file was promised to have.
     """
 
-    file: IdxArray | str
+    file: IdxArray | ShardRecipe
     start: int
     stop: int
     first: int
-    items: int
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -53,18 +51,9 @@ class Slab:
         """The array that its items lie in, open. It is kept for the next slab of the same file.
 
         Raises:
-            FormatError: for a shard that has not as many items as it was planned with.
+            FormatError: for a shard that is not what it was when the work was planned.
         """
-        array = _opened(self.file) if isinstance(self.file, str) else self.file
-        if len(array) != self.items:
-            raise FormatError(
-                f"{len(array):,} items found, {self.items:,} when the work was planned",
-                file=array.name,
-                found=len(array),
-                expected=self.items,
-                hint="the shard was changed meanwhile: begin again",
-            )
-        return array
+        return _opened(self.file) if isinstance(self.file, ShardRecipe) else self.file
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """Its items in order, as fresh native arrays of about `block_nbytes`."""
@@ -78,12 +67,12 @@ class Slab:
         return items
 
     def __reduce__(self) -> tuple[Any, ...]:
-        place = isinstance(self.file, str)
-        recipe = self.file if place else pickle.dumps(self.file)
-        return _arrived, (recipe, self.start, self.stop, self.first, self.items)
+        apart = isinstance(self.file, ShardRecipe)
+        recipe = self.file if apart else pickle.dumps(self.file)
+        return _arrived, (recipe, self.start, self.stop, self.first)
 
 
-def _arrived(recipe: str | bytes, *numbers: int) -> Slab:
+def _arrived(recipe: ShardRecipe | bytes, *numbers: int) -> Slab:
     return Slab(_unpickled(recipe) if isinstance(recipe, bytes) else recipe, *numbers)
 
 
@@ -94,8 +83,8 @@ def _unpickled(recipe: bytes) -> IdxArray:
 
 
 @lru_cache(_OPEN_FILES)
-def _opened(place: str) -> IdxArray:
-    return open(place)
+def _opened(recipe: ShardRecipe) -> IdxArray:
+    return open_shard(recipe)
 
 
 class Plan(Sequence[Slab]):
@@ -105,7 +94,7 @@ class Plan(Sequence[Slab]):
     is as small as the list of its shards.
     """
 
-    def __init__(self, parts: Sequence[tuple[IdxArray | str, int]], step: int) -> None:
+    def __init__(self, parts: Sequence[tuple[IdxArray | ShardRecipe, int]], step: int) -> None:
         self._parts = parts
         self._step = max(1, step)
         counts = [math.ceil(items / self._step) for _, items in parts]
@@ -132,7 +121,7 @@ class Plan(Sequence[Slab]):
         file, items = self._parts[part]
         start = (number - self._slabs[part]) * self._step
         stop = min(start + self._step, items)
-        return Slab(file, start, stop, self._items[part] + start, items)
+        return Slab(file, start, stop, self._items[part] + start)
 
     def __repr__(self) -> str:
         return f"<Plan: {len(self):,} slabs of {self.items:,} items in {len(self._parts):,} files>"
@@ -159,8 +148,8 @@ def plan(array: IdxArray, *, slab_nbytes: int = SLAB_NBYTES, align: int = 1) -> 
         [(0, 2), (2, 4), (4, 5)]
     """
     step = slab_nbytes // max(1, array.header.item_nbytes) // align * align or align
-    if not array.shards:
+    if not (array.shards and array.portable):
         return Plan([(array, len(array))], step if array.random_access else len(array))
-    parts = array.shards
+    parts = [(recipe, recipe.shard.items) for recipe in array.shard_recipes()]
     step = step if array.random_access else max(count for _, count in parts)
     return Plan(parts, step)

@@ -36,6 +36,40 @@ class Facts(NamedTuple):
     codecs: tuple[str, ...] = ()
 
 
+class Shard(NamedTuple):
+    """One file of several that are read as one."""
+
+    place: Any
+    """Its absolute path or its address; what was given, where that is neither."""
+    items: int
+    nbytes: int | None = None
+    """Of the file as it lies there; None where only reading tells."""
+    identity: Any = None
+    """What tells that it is the same; None where nothing does."""
+
+
+class ShardsIdentity(NamedTuple):
+    """What tells that shards are still those that were opened."""
+
+    size: int
+    version: str
+    """A digest of what tells each of them."""
+
+
+def check_unchanged(source: Any, known: Shard | Facts) -> None:
+    """Make sure that the file of a shard is what it was when the set was opened.
+
+    Raises:
+        FormatError: when it is not.
+    """
+    identity = getattr(source, "identity", None)
+    size = source.size if identity is None else identity.size
+    if known.nbytes is not None and size != known.nbytes:
+        raise changed(source.name, f"{size:,} bytes", f"{known.nbytes:,}")
+    if isinstance(identity, type(known.identity)) and identity != known.identity:
+        raise changed(source.name, "another version of it", "the one that was opened")
+
+
 def of_manifest(found: Found) -> list[Facts] | None:
     """What the manifest says of each shard, where there is one.
 
@@ -82,9 +116,7 @@ def joined(facts: Sequence[Facts], found: Found) -> Header:
     first = facts[0].header
     for place, each in zip(found.places, facts, strict=True):
         if (each.header.element, each.header.item_shape) != (first.element, first.item_shape):
-            raise differing(each.header, first, shown(place), shown(found.places[0])).error(
-                shown(place)
-            )
+            raise differing(each.header, first, shown(found.places[0])).error(shown(place))
     count = sum(each.header.shape[0] for each in facts)
     if count > MAX_DIMENSION:
         raise UnsupportedError(
@@ -97,7 +129,7 @@ def joined(facts: Sequence[Facts], found: Found) -> Header:
     return Header.of(first.element.name, (count, *first.item_shape))
 
 
-def differing(mine: Header, wanted: Header, name: str, first: str) -> Problem:
+def differing(mine: Header, wanted: Header, first: str) -> Problem:
     """The finding of a shard whose items are others than those of the first one."""
     return Problem(
         "shard-differs",

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem, settle
@@ -25,12 +25,23 @@ from . import open_source
 from .ahead import Ahead
 from .finding import Found
 from .holding import Elements, Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
-from .members import Facts, Promised, absolute, changed, joined, of_manifest, shown
+from .members import (
+    Facts,
+    Promised,
+    Shard,
+    ShardsIdentity,
+    absolute,
+    changed,
+    check_unchanged,
+    joined,
+    of_manifest,
+    shown,
+)
 from .places import file_of, is_url
 from .stream import Spool
 from .waiting import done_together
 
-__all__ = ["Shard", "Shards", "ShardsIdentity"]
+__all__ = ["Shards"]
 
 _LOOKING_AT_ONCE = 16
 _READING_AT_ONCE = 4
@@ -43,22 +54,6 @@ _LOCKS = 16
 
 _Group = tuple[int, list[tuple[int, memoryview]]]
 """A shard, and buffers to fill, each from its own byte of the elements of it."""
-
-
-class Shard(NamedTuple):
-    """One file of several that are read as one."""
-
-    place: Any
-    """Its absolute path or its address; what was given, where that is neither."""
-    items: int
-
-
-class ShardsIdentity(NamedTuple):
-    """What tells that shards are still those that were opened."""
-
-    size: int
-    version: str
-    """A digest of what tells each of them."""
 
 
 class Shards:
@@ -100,7 +95,10 @@ class Shards:
         begin, nbytes = len(self._head), self._item_nbytes
         self._starts = [begin + item * nbytes for item in self._firsts]
         self.size = self._starts.pop()
-        self.shards = tuple(map(Shard, map(absolute, self._places), counts))
+        self.shards = tuple(
+            Shard(absolute(place), count, facts.nbytes, facts.identity)
+            for place, count, facts in zip(self._places, counts, self._facts, strict=True)
+        )
         self.identity = self._identify()
         self._turns: deque[int] = deque()
         self._most = most_held()
@@ -356,17 +354,12 @@ class Shards:
         place, known = self._places[index], self._facts[index]
         source = open_source(place, mmap=self._mmap, spool_nbytes=self._spool_nbytes)
         try:
-            identity = getattr(source, "identity", None)
-            size = source.size if identity is None else identity.size
-            if known.nbytes is not None and size != known.nbytes:
-                raise changed(source.name, f"{size:,} bytes", f"{known.nbytes:,}")
-            if isinstance(identity, type(known.identity)) and identity != known.identity:
-                raise changed(source.name, "another version of it", "the one that was opened")
+            check_unchanged(source, known)
             header = header_of(source)
             if header != known.header:
                 raise changed(source.name, str(header), str(known.header))
             if isinstance(known.identity, Promised):  # from now on it is this very object
-                self._facts[index] = known._replace(identity=identity)
+                self._facts[index] = known._replace(identity=getattr(source, "identity", None))
         except BaseException:
             source.close()
             raise

@@ -151,7 +151,7 @@ class IdxDatasource(Datasource):
 
     def _labels_of(self, first: int, count: int) -> Slab | Array | None:
         if isinstance(self._labels, IdxArray):
-            return Slab(self._labels, first, first + count, first, len(self._labels))
+            return Slab(self._labels, first, first + count, first)
         return None if self._labels is None else np.array(self._labels[first : first + count])
 
 
