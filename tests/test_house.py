@@ -117,6 +117,13 @@ def test_imports_go_down_only(path: Path) -> None:
             assert FLOOR_OF[room] < FLOOR_OF[mine], arrow
 
 
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_what_a_room_keeps_for_itself_is_not_imported(path: Path) -> None:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = [a.name for n in nodes if isinstance(n, ast.ImportFrom) and n.level for a in n.names]
+    assert [name for name in names if name.startswith("_") and name != "__version__"] == []
+
+
 def test_the_imports_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would see an arrow that runs up."""
     monkeypatch.setitem(globals(), "SOURCE", tmp_path)

@@ -34,7 +34,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _INTEGERS = ("uint8", "int8", "int16", "int32")
 _FLOATS = ("float32", "float64")
-_READABLE = {np.dtype(row.name) for row in ELEMENT_TYPES}
 
 
 def as_bytes(array: Array) -> memoryview:

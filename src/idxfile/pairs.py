@@ -143,10 +143,10 @@ def _in_archive(path: str) -> Iterable[Candidate]:
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.namelist() if file_name(member)]
     for member in members:
-        yield Candidate(member, lambda member=member: _read_member(path, member))  # type: ignore[misc]
+        yield Candidate(member, lambda member=member: read_member(path, member))  # type: ignore[misc]
 
 
-def _read_member(path: str, member: str) -> bytes:
+def read_member(path: str, member: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.read(member)

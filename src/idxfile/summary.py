@@ -194,7 +194,8 @@ def _counted(count: Callable[[_Blocks], T], array: Any, executor: Executor | Non
     An executor gets slabs. Without one this thread reads block after block, which others count.
     """
     slabs, hands = _slabs(array), threads()
-    if executor is not None or hands is None or math.prod(array.shape) < 2 * BLOCK_NBYTES:
+    nbytes = math.prod(array.shape) * np.dtype(array.dtype).itemsize
+    if executor is not None or hands is None or nbytes < 2 * BLOCK_NBYTES:
         return run(count, slabs, executor=executor)
     blocks = (_Block(block) for slab in slabs for block in slab.blocks(block_nbytes=BLOCK_NBYTES))
     return run(count, blocks, executor=hands, ahead=WORKERS)

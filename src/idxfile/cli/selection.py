@@ -207,7 +207,7 @@ def select_command(
     with usage_errors():
         first, wanted = None if shuffle else limit, class_words(labels)
         absent = [word for word in wanted or () if not len(ds.select(labels=word, limit=1))]
-        ds = ds.select(labels=wanted, items=_items(item_words), limit=first)
+        ds = ds.select(labels=wanted, items=items_key(item_words), limit=first)
     if absent:
         names = printable(", ".join(map(str, absent)))
         click.echo(f"note: no item has the label {names}", err=True)
@@ -311,7 +311,7 @@ def class_words(words: str | None) -> list[int | str] | None:
     return [int(word) if word.lstrip("-").isdecimal() else word for word in names]
 
 
-def _items(words: str | None) -> Any:
+def items_key(words: str | None) -> Any:
     if words is None:
         return None
     if ":" in words:

@@ -60,11 +60,11 @@ def view_command(
     what is saved goes to a new folder in --out.
     """
     from ..viewer.web import view
-    from .selection import _items
+    from .selection import items_key
 
     if item_words is not None and export is None:
         raise click.UsageError("--items chooses what is exported: it needs --export")
-    items: Any = _items(item_words)
+    items: Any = items_key(item_words)
     if export is not None:
         refuse_to_overwrite(export, force)
         with usage_errors():

@@ -202,15 +202,15 @@ def _within(folder: str, name: str) -> str:
 
 
 def _in_archive(path: str) -> Iterator[Place]:
-    from ...pairs import _read_member
+    from ...pairs import read_member
 
     with zipfile.ZipFile(path) as archive:
         members = [name for name in archive.namelist() if file_name(name)]
     for images, labels in _paired(sorted(members))[:MOST]:
         yield Place(
             images,
-            lambda member=images: _read_member(path, member),  # type: ignore[misc]
-            None if labels is None else lambda member=labels: _read_member(path, member),  # type: ignore[misc]
+            lambda member=images: read_member(path, member),  # type: ignore[misc]
+            None if labels is None else lambda member=labels: read_member(path, member),  # type: ignore[misc]
             split=split_of(images),
         )
 
