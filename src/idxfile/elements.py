@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from .errors import TruncatedError, UnsupportedError
-from .header import ELEMENT_TYPES, IDX_TYPE_NAMES
+from .header import IDX_TYPE_NAMES
 from .source import Source
 
 __all__: list[str] = []

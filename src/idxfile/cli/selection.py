@@ -312,6 +312,7 @@ def class_words(words: str | None) -> list[int | str] | None:
 
 
 def items_key(words: str | None) -> Any:
+    """What `--items` means: a slice, or numbers; None where it was not given."""
     if words is None:
         return None
     if ":" in words:
