@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from idxfile.cli import tell
 from idxfile.cli.engines import ENGINES, engine_option, started
 from idxfile.errors import MissingExtraError
+from idxfile.slabs.running import Engine, run
 
 
 @click.command()
@@ -54,7 +55,35 @@ def test_an_unknown_engine_is_an_error_of_usage(words: str) -> None:
 def test_a_number_of_workers_is_one(words: str) -> None:
     answer = asked("--engine", words)
     assert answer.exit_code == 2
+    assert "--engine: " in answer.output
     assert "is no number of workers" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    {
+        "dask=foo": "--engine dask: 'foo' is no address of a Dask scheduler",
+        "ray=foo": "--engine ray: 'foo' is no address of a Ray",
+        "ray=127.0.0.1:1": "--engine ray: no Ray answers at 127.0.0.1:1",
+    }.items(),
+)
+def test_an_address_where_nobody_is_names_the_option(
+    engine: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConnectionError) as caught, started(engine):
+        pass
+    assert tell(caught.value) == 5
+    assert told in capsys.readouterr().err
+
+
+def test_how_far_the_work_is_is_told_to_an_engine() -> None:
+    told: list[tuple[int, int]] = []
+    with ThreadPoolExecutor(1) as threads:
+        inner = Engine(threads, ahead=100)
+        engine = Engine(inner, progress=lambda done, total: told.append((done, total)))
+        assert (engine.ahead, Engine(threads).ahead) == (100, 64)
+        assert list(run(abs, [-1, -2], executor=engine)) == [1, 2]
+    assert told == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])

@@ -25,7 +25,7 @@ from ..items import Items
 from ..shards import ShardFacts
 from ..slabs.filling import Ground, laid_out
 from ..slabs.planning import SLAB_NBYTES, plan
-from ..slabs.running import AHEAD
+from ..slabs.running import AHEAD, Engine
 from ..slabs.spreading import Part, Spread, spread_out
 
 try:
@@ -223,9 +223,8 @@ def executor(address: Any = None, *, workers: int | None = None) -> Iterator[Exe
                 )
             client = stack.enter_context(Client(address, set_as_default=False))
         pool = client.get_executor(pure=False)
-        pool.ahead = max(AHEAD, 2 * sum(client.nthreads().values()))
         try:
-            yield pool
+            yield Engine(pool, ahead=max(AHEAD, 2 * sum(client.nthreads().values())))
         except BaseException as error:
             pool.shutdown(wait=False)
             if isinstance(error, KilledWorker):

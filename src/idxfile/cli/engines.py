@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import MissingExtraError
+from ..slabs.running import Engine
 from .terms import slabs_bar
 
 __all__ = ["ENGINES", "engine_option", "started"]
@@ -36,7 +37,7 @@ def _count(words: str | None) -> int | None:
     if words is None:
         return None
     if not words.isdecimal() or not int(words):
-        raise click.UsageError(f"{words!r} is no number of workers")
+        raise click.UsageError(f"--engine: {words!r} is no number of workers")
     return int(words)
 
 
@@ -54,10 +55,7 @@ def _adapter(name: str) -> Callable[[str | None], AbstractContextManager[Executo
     """The executor of an adapter: `words` is the address of a cluster, none starts one here."""
 
     def start(words: str | None) -> AbstractContextManager[Executor]:
-        try:
-            adapter: Any = import_module(f"idxfile.adapters.{name}")
-        except MissingExtraError as error:
-            raise MissingExtraError(f"--engine {name}: {error.args[0]}", hint=error.hint) from error
+        adapter: Any = import_module(f"idxfile.adapters.{name}")
         manager: AbstractContextManager[Executor] = adapter.executor(words)
         return manager
 
@@ -87,6 +85,19 @@ class _EngineType(click.ParamType[str]):
         return [CompletionItem(name) for name in ENGINES if name.startswith(incomplete)]
 
 
+@contextmanager
+def _begun(name: str, words: str | None) -> Iterator[Executor]:
+    """An engine; what is wrong with beginning it names the option."""
+    with ExitStack() as stack:
+        try:
+            executor = stack.enter_context(ENGINES[name](words))
+        except MissingExtraError as error:
+            raise MissingExtraError(f"--engine {name}: {error.args[0]}", hint=error.hint) from error
+        except OSError as error:
+            raise ConnectionError(f"--engine {name}: {error}") from error
+        yield executor
+
+
 engine_option = click.option(
     "--engine",
     type=_EngineType(),
@@ -110,6 +121,7 @@ def started(engine: str | None, label: str = "work") -> Iterator[Any]:
     Raises:
         click.UsageError: for a number of workers that is none.
         MissingExtraError: when the engine is not installed.
+        ConnectionError: when nobody answers at its address, or that is none.
         FileNotFoundError: for a file that is here, and not where the workers are.
         ChildProcessError: when workers were lost again and again.
     """
@@ -118,9 +130,8 @@ def started(engine: str | None, label: str = "work") -> Iterator[Any]:
         return
     name, _, words = engine.partition("=")
     try:
-        with ENGINES[name](words or None) as executor, slabs_bar(label) as progress:
-            vars(executor)["progress"] = progress  # `run` tells it
-            yield executor
+        with _begun(name, words or None) as executor, slabs_bar(label) as progress:
+            yield Engine(executor, progress=progress)
     except FileNotFoundError as error:
         if error.filename is None or not os.path.exists(error.filename):
             raise

@@ -42,9 +42,9 @@ def run(
         executor: any `concurrent.futures.Executor`: threads, `Processes`, those of the adapters for
             Dask and Ray. None runs them here, one after the other.
         ahead: how many slabs are handed to the executor beyond the one whose result is awaited;
-            64 if None, or what the executor has as its own `ahead`, which has many workers.
-        total: how many slabs there are, where `slabs` does not tell. An executor that has a
-            function `progress` is told how many of them are done.
+            64 if None, or more for the many workers of Dask and Ray.
+        total: how many slabs there are, where `slabs` does not tell: for an `Engine` that is told
+            how far the work is.
 
     Yields:
         The results. Whoever stops early, or is interrupted, leaves no slab waiting; those that run
@@ -56,11 +56,11 @@ def run(
     if executor is None:
         yield from map(function, slabs)
         return
+    engine = executor if isinstance(executor, Engine) else Engine(executor)
     if ahead is None:
-        ahead = getattr(executor, "ahead", AHEAD)
+        ahead = engine.ahead
     if total is None and isinstance(slabs, Sized):
         total = len(slabs)
-    tell: Callable[[int, int], None] | None = getattr(executor, "progress", None)
     waiting: deque[Future[R]] = deque()
     done = 0
 
@@ -68,19 +68,51 @@ def run(
         nonlocal done
         result = waiting.popleft().result()
         done += 1
-        if tell is not None and total is not None:
-            tell(done, total)
+        if engine.progress is not None and total is not None:
+            engine.progress(done, total)
         return result
 
     try:
         for slab in slabs:
-            waiting.append(executor.submit(function, slab))
+            waiting.append(engine.submit(function, slab))
             if len(waiting) > ahead:
                 yield next_result()
         while waiting:
             yield next_result()
     finally:
         wait([future for future in waiting if not future.cancel()], _PATIENCE)
+
+
+class Engine(Executor):
+    """An executor, and all that `run` asks of one beyond the standard library's `submit`.
+
+    Args:
+        executor: who does the work; another engine's `ahead` is taken over.
+        ahead: how many slabs it is given at once, where nobody says so.
+        progress: called with the slabs that are done and those there are.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        ahead: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._executor = executor
+        if ahead is None:
+            ahead = executor.ahead if isinstance(executor, Engine) else AHEAD
+        self.ahead: int = ahead
+        self.progress = progress
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
+        """Hand a call to the executor."""
+        return self._executor.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the executor."""
+        options = {"cancel_futures": True} if cancel_futures else {}  # Dask's does not know it
+        self._executor.shutdown(wait, **options)
 
 
 class _Task(Future[R]):

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from ...slabs.running import AHEAD
+from ...slabs.running import AHEAD, Engine
 
 __all__ = ["executor"]
 
@@ -56,7 +56,7 @@ def executor(address: str | None = None, *, workers: int | None = None) -> Itera
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of it
         with _found(address):
             ray.init(address, **options)
-    pool = Workers()
+    pool = workers_at_hand()
     try:
         yield pool
     except BaseException:
@@ -115,11 +115,15 @@ def _found(address: str) -> Iterator[None]:
         setattr(ray_constants, name, before)
 
 
+def workers_at_hand() -> Engine:
+    """The workers of the Ray that is initialised."""
+    return Engine(Workers(), ahead=max(AHEAD, 2 * int(ray.cluster_resources().get("CPU", 0))))
+
+
 class Workers(Executor):
     """Calls as tasks of Ray."""
 
     def __init__(self) -> None:
-        self.ahead = max(AHEAD, 2 * int(ray.cluster_resources().get("CPU", 0)))
         self._task = ray.remote(max_retries=3)(_done)
         self._futures: set[Future[Any]] = set()
         self._closed = False

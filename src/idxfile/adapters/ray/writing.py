@@ -28,7 +28,7 @@ from ...source.local import read_exactly, write_exactly
 from ...source.places import is_url, public
 from ...staging import atomic_file, hidden_folder
 from ...writer import IdxWriter, create
-from .workers import Workers
+from .workers import workers_at_hand
 
 __all__ = ["IdxDatasink", "write_idx"]
 
@@ -117,7 +117,7 @@ def _cut(
     columns: Sequence[Column], paths: Sequence[str], shards: int | None, shard_nbytes: int | None
 ) -> None:
     """Cut raw files into shards, as many for each."""
-    workers = Workers()
+    workers = workers_at_hand()
     for column, path in zip(columns, paths, strict=True):
         with open_idx(path) as array:
             shards = shard_count(array.header, shards, shard_nbytes)
