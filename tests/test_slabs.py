@@ -356,6 +356,17 @@ def test_shards_without_items_are_written_too(tmp_path, most):
     assert idxfile.check(tmp_path / "y-*.idx").ok
 
 
+@pytest.mark.parametrize("shards", [0, 100_000])
+def test_a_number_of_shards_that_no_set_has_names_a_way_out(tmp_path, shards):
+    make(tmp_path / "x.idx", 3)
+    told = f"shards is 1 to 99,999, not {shards:,}: give another number, or none"
+    with idxfile.open(tmp_path / "x.idx") as x, pytest.raises(ValueError, match=told):
+        write_items(Items([x]), str(tmp_path / "y.idx"), shards=shards)
+    with pytest.raises(ValueError, match=told):
+        idxfile.convert(tmp_path / "x.idx", tmp_path / "y.npy", shards=shards)
+    assert os.listdir(tmp_path) == ["x.idx"]
+
+
 def test_a_data_set_is_saved_in_shards_by_many(tmp_path, processes):
     ds = Dataset(make(tmp_path / "x.idx"), np.arange(1000) % 10, classes=[*"abcdefghij"])
     for codec, cut in ((None, {"shards": 3}), ("gz", {"shard_nbytes": 5000})):

@@ -113,8 +113,7 @@ def shard_count(header: Header, shards: int | None, shard_nbytes: int | None) ->
 
 def _spread(count: int | None, shards: int, name: str) -> list[int]:
     """How many items go into each of so many shards."""
-    if not 1 <= shards <= MOST_SHARDS:
-        raise ValueError(f"shards is 1 to {MOST_SHARDS:,}, not {shards:,}")
+    check_number(shards)
     if count is None:
         raise ValueError(
             f"{name}: items are spread evenly over shards when their number is known: "
@@ -122,6 +121,19 @@ def _spread(count: int | None, shards: int, name: str) -> list[int]:
         )
     bounds = [count * number // shards for number in range(shards + 1)]
     return [high - low for low, high in pairwise(bounds)]
+
+
+def check_number(shards: int) -> None:
+    """Make sure that a set can have so many shards.
+
+    Raises:
+        ValueError: for none, or more than a name can count.
+    """
+    if not 1 <= shards <= MOST_SHARDS:
+        raise ValueError(
+            f"shards is 1 to {MOST_SHARDS:,}, not {shards:,}: "
+            "give another number, or none for a single file"
+        )
 
 
 def _filled(count: int, most: int) -> list[int]:
@@ -287,9 +299,7 @@ class ShardsSink:
                 os.fsync(fd)
             finally:
                 os.close(fd)
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return ShardFacts("", items, os.path.getsize(path), digest)
+            return facts_of(path, items)
         header = Header.of(self._header.element.name, (items, *self._header.item_shape))
         with contextlib.closing(Elements(source, header)) as elements:
             shard = self._begun(number, items)
@@ -356,6 +366,13 @@ class Shard:
     def facts(self, items: int) -> ShardFacts:
         """What it is; its name is settled at the end."""
         return ShardFacts("", items, self._tally.nbytes, self._tally.digest.hexdigest())
+
+
+def facts_of(path: str, items: int) -> ShardFacts:
+    """What a finished shard of so many items is, by reading it; its name is settled at the end."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ShardFacts("", items, os.path.getsize(path), digest)
 
 
 class _Tally:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from ..array import open as open_idx
-from ..cutting import MOST_SHARDS
+from ..cutting import check_number, facts_of
 from ..errors import UnsupportedError
 from ..placing import new_in_store, refuse_other_sets
 from ..sending import send
@@ -38,8 +38,7 @@ def cut(items: slice | None, count: int, shards: int) -> list[slice]:
     Raises:
         ValueError: for no shards, or more than a name can count.
     """
-    if not 1 <= shards <= MOST_SHARDS:
-        raise ValueError(f"shards is 1 to {MOST_SHARDS:,}, not {shards:,}")
+    check_number(shards)
     meant = range(count)[items if items is not None else slice(None)]
     bounds = [len(meant) * number // shards for number in range(shards + 1)]
     return [_slice(meant[low:high]) for low, high in pairwise(bounds)]
@@ -148,8 +147,8 @@ def _names(name: str, total: int) -> ShardName:
     return ShardName(stem, None, total, suffix + names.suffix)
 
 
-_Facts = tuple[str, tuple[int, ...], int, int, str] | None
-"""Of an IDX file: element type, item shape, items, bytes, SHA-256."""
+_Facts = tuple[str, tuple[int, ...], ShardFacts] | None
+"""Of an IDX file: element type, item shape, and what the manifest says of it."""
 
 
 def _write_shard(
@@ -170,13 +169,11 @@ def _facts(path: str) -> _Facts:
             kind, shape = array.dtype.name, array.shape
     except ValueError:  # of another format
         return None
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return kind, shape[1:], shape[0], os.path.getsize(path), digest
+    return kind, shape[1:], facts_of(path, shape[0])
 
 
 def _manifest(numbered: Callable[[int], str], facts: Sequence[Any], name: str) -> Manifest:
-    kinds = {(kind, shape) for kind, shape, *_ in facts}
+    kinds = {(kind, shape) for kind, shape, _ in facts}
     if len(kinds) > 1:
         found = ", ".join(sorted({kind for kind, _ in kinds}))
         raise UnsupportedError(
@@ -186,8 +183,5 @@ def _manifest(numbered: Callable[[int], str], facts: Sequence[Any], name: str) -
             hint="say which type they shall have",
         )
     ((kind, shape),) = kinds
-    shards = (
-        ShardFacts(numbered(number), items, nbytes, digest)
-        for number, (_, _, items, nbytes, digest) in enumerate(facts)
-    )
+    shards = (replace(shard, name=numbered(number)) for number, (_, _, shard) in enumerate(facts))
     return Manifest(kind, shape, tuple(shards))

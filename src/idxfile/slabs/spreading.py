@@ -7,7 +7,6 @@ of a store. What is raw and in a folder may as well be filled by position.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cutting import Shard, checked_target, packing_of, place_of, plan_of, settle
+from ..cutting import Shard, checked_target, facts_of, packing_of, place_of, plan_of, settle
 from ..elements import Array, stored_pieces
 from ..errors import UnsupportedError
 from ..header import Header
@@ -75,9 +74,8 @@ class Part:
     def judged(self) -> ShardFacts:
         """What it is, once it was filled; made durable."""
         with open(self.path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
-        return ShardFacts("", self.header.shape[0], os.path.getsize(self.path), digest)
+        return facts_of(self.path, self.header.shape[0])
 
 
 class Spread:
