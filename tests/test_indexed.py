@@ -146,6 +146,32 @@ def test_an_index_that_the_package_no_longer_reads_is_made_anew(path: Path) -> N
     assert indexes(path) == [index]
 
 
+def test_an_index_that_is_neither_read_nor_removed_is_no_reason_to_fail(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache belongs to somebody else."""
+
+    def refused(name: str) -> Any:
+        real = getattr(os, name)
+
+        def call(*places: Any, **options: Any) -> Any:
+            if str(places[-1]).endswith(".gzidx"):
+                raise PermissionError(13, "Permission denied")
+            return real(*places, **options)
+
+        return call
+
+    with opened(path) as x:
+        x[0]
+        key, mark = x._ranges._key, x._ranges._mark
+    (index,) = indexes(path)
+    index.write_bytes(b"of an older version")
+    renamed(index, f"{key}-{mark(str(index))}.gzidx")
+    for name in ("replace", "unlink"):
+        monkeypatch.setattr(os, name, refused(name))
+    shown(path)
+
+
 def test_a_file_that_was_replaced_with_its_time_gets_another_index(path: Path) -> None:
     packed = [gzip.compress(idx_bytes(a), compresslevel=0, mtime=0) for a in (ARRAY, 39 - ARRAY)]
     assert len(packed[0]) == len(packed[1])

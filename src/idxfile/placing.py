@@ -15,9 +15,8 @@ import contextlib
 import errno
 import os
 import secrets
-import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -26,7 +25,7 @@ from .sending import send
 from .shards import Manifest, ShardName, sets_of, shard_name
 from .sink import errors_named, sync_folder
 from .source.places import beside, file_of, is_url, names_in, public
-from .staging import remove_folder, write_whole
+from .staging import remove_folder, temporary_folder, write_whole
 
 __all__: list[str] = []
 
@@ -132,11 +131,15 @@ def remove(urls: Iterable[str]) -> None:
             results = list(pool.map(left, urls))
     except RuntimeError:  # a program that ends begins no threads
         results = list(map(left, urls))
-    found = [text for texts in results for text in texts]
+    warn_of_rest([text for texts in results for text in texts])
+
+
+def warn_of_rest(found: Sequence[str]) -> None:
+    """Warn of what was given up and could not be removed, if there is any."""
     if found:
         more = f", and {len(found) - 1:,} more" if found[1:] else ""
         text = f"{found[0]}{more}: what was given up may be left there"
-        warnings.warn(text, IdxWarning, stacklevel=2)
+        warnings.warn(text, IdxWarning, stacklevel=3)
 
 
 class Place(Protocol):
@@ -257,11 +260,12 @@ class ForStore:
 
         check_writes(url)
         self._url = url
-        self._folder = tempfile.TemporaryDirectory(prefix="idxfile-")
+        self._kept = contextlib.ExitStack()
+        self._folder = self._kept.enter_context(temporary_folder())
 
     def path_of(self, number: int) -> str:
         """Where a shard is written."""
-        return os.path.join(self._folder.name, str(number))
+        return os.path.join(self._folder, str(number))
 
     def settle(self, names: ShardName, manifest: Manifest) -> None:
         """Send the shards, and then the manifest."""
@@ -270,8 +274,8 @@ class ForStore:
                 with open(self.path_of(number), "rb") as file:
                     send(file, beside(self._url, names.numbered(number)))
             write_whole(beside(self._url, names.manifest_name), manifest.encode())
-        self._folder.cleanup()
+        self._kept.close()
 
     def abandon(self) -> None:
         """Leave nothing here; nothing is there."""
-        self._folder.cleanup()
+        self._kept.close()

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, Protocol, TypeVar
 
-from .source.places import file_of, public
+from .source.places import public
 
 __all__: list[str] = []
 
@@ -128,16 +128,3 @@ def send(file: Any, url: str) -> None:
     with committed(UploadSink(url, nbytes)) as sink:
         while piece := file.read(_PIECE_NBYTES):
             sink.write(piece)
-
-
-@contextlib.contextmanager
-def atomic_object(url: str) -> Iterator[str]:
-    """A temporary path, for writers that want a name; what stands there is sent at the end."""
-    from .source.remote import check_writes
-
-    check_writes(url)
-    with tempfile.TemporaryDirectory(prefix="idxfile-") as folder:
-        temporary = os.path.join(folder, os.path.basename(file_of(url)))
-        yield temporary
-        with open(temporary, "rb") as file:
-            send(file, url)

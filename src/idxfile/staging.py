@@ -7,11 +7,12 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 
-from .sending import atomic_object, committed
+from .sending import committed, send
 from .sink import errors_named, open_sink, sync_folder
-from .source.places import is_url
+from .source.places import file_of, is_url
 
 __all__: list[str] = []
 
@@ -31,7 +32,7 @@ def atomic_file(path: str) -> Iterator[str]:
     may be an address: what is for a store is sent at the end.
     """
     if is_url(path):
-        with atomic_object(path) as temporary:
+        with _atomic_object(path) as temporary:
             yield temporary
         return
     final = os.path.realpath(path)
@@ -52,6 +53,18 @@ def atomic_file(path: str) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def _atomic_object(url: str) -> Iterator[str]:
+    from .source.remote import check_writes
+
+    check_writes(url)
+    with temporary_folder() as folder:
+        temporary = os.path.join(folder, os.path.basename(file_of(url)))
+        yield temporary
+        with open(temporary, "rb") as file:
+            send(file, url)
 
 
 @contextlib.contextmanager
@@ -96,6 +109,21 @@ def hidden_folder(folder: str) -> Iterator[str]:
         yield path
     finally:  # an interrupt may come when it has just been made
         remove_folder(path)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A new folder where the system keeps what is temporary; nothing of it is left.
+
+    A process that was forked meanwhile leaves it to its parent.
+    """
+    owner = os.getpid()
+    path = tempfile.mkdtemp(prefix="idxfile-")
+    try:
+        yield path
+    finally:
+        if owner == os.getpid():
+            remove_folder(path)
 
 
 def remove_folder(path: str) -> None:

@@ -187,6 +187,35 @@ def test_to_close_the_array_ends_who_reads(server: RangeServer) -> None:
         list(blocks)
 
 
+def test_to_close_the_array_while_another_thread_waits(server: RangeServer) -> None:
+    asked, answer, errors = threading.Event(), threading.Event(), []
+
+    def silent(start: int) -> None:
+        asked.set()
+        answer.wait(8)
+
+    def read() -> None:
+        try:
+            list(x.blocks(block_nbytes=5000))
+        except ValueError as error:
+            errors.append(str(error))
+
+    server.gate = silent
+    x = idxfile.open(server.at("gated"))
+    remote = x._source._remote
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        assert asked.wait(8)
+        x.close()
+        assert x._source._remote is None
+        assert remote._client._idle == []
+    finally:
+        answer.set()
+        thread.join()
+    assert errors == [f"{server.at('gated')} is closed"]
+
+
 def test_all_slabs_in_parts_of_blocks(server: RangeServer) -> None:
     with idxfile.open(server.at("ok")) as x:
         for slab in idxfile.plan(x, slab_nbytes=100_000):

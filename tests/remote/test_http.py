@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import pickle
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -233,6 +234,21 @@ def test_secrets_are_not_shown(server: RangeServer) -> None:
     with idxfile.open(good) as x:
         assert x.name == server.at("ok")
         assert "deadbeef" not in repr(x)
+
+
+@pytest.mark.parametrize("fault", ["403", "404", "always cut", "page", "short range"])
+def test_a_table_beside_that_is_not_had_does_no_harm(server: RangeServer, fault: str) -> None:
+    """Beside a signed address another one is asked for, which the signature is not of."""
+    many = np.arange(6_000_000, dtype=np.uint32).astype(np.uint8).reshape(60_000, 100)
+    table = struct.pack("<Q", 99) + bytes(99 * 16)
+    server.files = {
+        "many.idx.gz": idxfile.encode(many, codec="gz", blocked=True),
+        "many.idx.gz.gzi": table,
+    }
+    server.instead["/ok/many.idx.gz.gzi"] = fault
+    with idxfile.open(server.at("ok", "many.idx.gz") + "?X-Amz-Signature=deadbeef") as x:
+        assert np.array_equal(x[[7, 59_999]], many[[7, 59_999]])
+    assert "/ok/many.idx.gz.gzi" in {path for path, _ in server.requests}
 
 
 def test_the_command_line(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:

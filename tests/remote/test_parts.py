@@ -19,7 +19,7 @@ from bucket_server import BucketServer
 from buckets import bucket_fixture, shared_fixture  # noqa: F401
 
 import idxfile
-from idxfile import FetchError, IdxError, MissingExtraError, UnsupportedError
+from idxfile import FetchError, IdxError, IdxWarning, MissingExtraError, UnsupportedError
 from idxfile.header import Header
 from idxfile.items import Items
 from idxfile.slabs.choosing import write_items
@@ -209,6 +209,16 @@ def test_nothing_is_left_of_what_is_given_up(bucket: BucketServer, error: Any) -
         ground.write(0, BIG[: ground.step])  # by somebody who has not heard of it
     assert "given it up" in str(caught.value.hint)
     assert bucket.unfinished() == []
+
+
+def test_what_cannot_be_given_up_is_told_beside_the_error(bucket: BucketServer) -> None:
+    with (
+        pytest.warns(IdxWarning, match=r"new\.idx: the store refuses .* may be left there"),
+        pytest.raises(ZeroDivisionError),
+        laid_out(URL, "uint8", BIG.shape),
+    ):
+        bucket.before = lambda method, path: 403
+        raise ZeroDivisionError
 
 
 def fail_later(ground: Ground, bounds: tuple[int, int]) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,10 @@ import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, UnsupportedError
 from idxfile.cli import main
+from idxfile.formats.results import result
 from idxfile.sending import send
 from idxfile.source.remote import fsspec, object, obstore
+from idxfile.staging import atomic_file
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 BIG = np.random.default_rng(9).integers(0, 256, (20_000, 28, 28), np.uint8)
@@ -174,3 +179,47 @@ def test_a_web_server_is_not_written() -> None:
     ):
         with pytest.raises(UnsupportedError, match="never written"):
             write("http://127.0.0.1:9/a.idx")
+
+
+def _fork_and_end() -> None:
+    """A child that ends as a program does; what it has of its parent stays."""
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def a_set(name: str) -> None:
+    with idxfile.create(at(name), dtype="uint8", shard_nbytes=1 << 10) as writer:
+        writer.append(np.zeros(5000, "uint8"))
+        _fork_and_end()
+
+
+def a_file(name: str) -> None:
+    with atomic_file(at(name)) as temporary:
+        Path(temporary).write_bytes(b"all of it")
+        _fork_and_end()
+
+
+def files(name: str) -> None:
+    with result(at(f"{name}/"), "files", False) as folder:
+        (Path(folder) / name).write_bytes(b"all of it")
+        _fork_and_end()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]("new")
+
+
+@pytest.mark.parametrize("writes", ["a_set", "a_file", "files"])
+def test_a_forked_child_that_ends_leaves_what_is_being_written(
+    bucket: BucketServer, writes: str, tmp_path: Path
+) -> None:
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    path = os.pathsep.join([*folders, *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
+    program = [sys.executable, __file__, writes]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bucket.objects()
+    assert list(tmp_path.iterdir()) == []

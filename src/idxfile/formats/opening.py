@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..errors import IdxError, UnsupportedError
 from ..problems import settle
 from ..source import open_source, pieces
 from ..source.places import download, file_of, is_url
+from ..staging import temporary_folder
 from .columns import Columns
 from .options import options_of, with_options
 from .recognition import format_of_source
@@ -86,7 +86,7 @@ def open_labels(stack: contextlib.ExitStack, names: dict[str, str], path: str) -
 def _unpacked(path: str, row: Format) -> Iterator[str]:
     """The path of a file without compression: its own, or that of a copy for the while."""
     if is_url(path) and row.name != "idx":
-        with tempfile.TemporaryDirectory(prefix="idxfile-") as folder:
+        with temporary_folder() as folder:
             copy = os.path.join(folder, os.path.basename(file_of(path)) or "copy")
             with open(copy, "wb") as file:
                 download(path, file)
@@ -98,7 +98,7 @@ def _unpacked(path: str, row: Format) -> Iterator[str]:
         if source is None or not source.codecs:
             yield path
             return
-        with tempfile.TemporaryDirectory(prefix="idxfile-") as folder:
+        with temporary_folder() as folder:
             unpacked = os.path.join(folder, os.path.basename(path).rpartition(".")[0] or "unpacked")
             with open(unpacked, "wb") as file:
                 for piece in pieces(source):

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import filecmp
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Literal
 
@@ -15,7 +14,7 @@ from ..placing import names_there, remove
 from ..sending import send
 from ..sink import sync_folder
 from ..source.places import beside, exists, file_of, is_url, public
-from ..staging import atomic_file, atomic_folder, hidden_folder
+from ..staging import atomic_file, atomic_folder, hidden_folder, temporary_folder
 
 __all__: list[str] = []
 
@@ -95,8 +94,8 @@ def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
-    """A temporary folder here, whose files are sent at the end; where one fails, no new one stays."""
-    with tempfile.TemporaryDirectory(prefix="idxfile-") as aside:
+    """A temporary folder here, whose files are sent at the end; where one fails, none stays."""
+    with temporary_folder() as aside:
         yield aside
         there = set(names_there(folder))
         names = sorted(os.listdir(aside))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -21,7 +20,7 @@ from ..sending import send
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
 from ..source.places import beside, file_of, is_url, public
-from ..staging import write_whole
+from ..staging import temporary_folder, write_whole
 from .results import Kind, Overwrite, result
 
 __all__: list[str] = []
@@ -130,7 +129,7 @@ def _send_shard(
 ) -> _Facts:
     """Write one shard where it is made, and send it."""
     number, items = part
-    with tempfile.TemporaryDirectory(prefix="idxfile-") as aside:
+    with temporary_folder() as aside:
         path = os.path.join(aside, names.numbered(number))
         convert(path, items=items)
         with open(path, "rb") as file:

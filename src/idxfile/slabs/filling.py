@@ -20,6 +20,7 @@ from ..elements import Array, stored_pieces
 from ..errors import IdxError, UnsupportedError
 from ..gathering import read_items
 from ..header import Header
+from ..placing import warn_of_rest
 from ..sink import errors_named
 from ..source import LocalFile
 from ..source.local import write_exactly
@@ -169,7 +170,10 @@ def _parted(url: str, header: Header) -> Iterator[ObjectGround]:
         yield ground
         ground.complete()
     except BaseException:
-        upload.cancel()
+        try:
+            upload.cancel()
+        except OSError as error:  # the one for which it is given up is what matters
+            warn_of_rest([f"{public(url)}: {error.args[0]}"])
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -64,9 +65,10 @@ class Ahead:
 
     def close(self) -> None:
         """Fetch no more. Reading on is an error, unless all was fetched."""
-        self._pieces.close()
         if self._left:
             self._broken = self._broken or ValueError(f"{self.name} is closed")
+        with contextlib.suppress(ValueError):  # a thread that waits for a piece ends it then
+            self._pieces.close()
 
     def _more(self) -> bool:
         """Whether there is another byte; it is at hand then."""
@@ -75,11 +77,15 @@ class Ahead:
         if self._broken is not None:
             raise self._broken
         try:
-            self._piece = next(self._pieces)
+            piece = next(self._pieces)
+            if self._broken is not None:  # it was closed meanwhile
+                raise self._broken
         except BaseException as error:
-            self._broken = error
+            self._broken = self._broken or error
+            self._pieces.close()
             raise
-        self._left -= len(self._piece)
+        self._piece = piece
+        self._left -= len(piece)
         return True
 
     def _fetch(self, bounds: tuple[int, int]) -> memoryview:

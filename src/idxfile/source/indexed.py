@@ -122,24 +122,27 @@ class IndexedContent(ContentByRanges):
     def _open(self) -> Any:
         # A reader has threads, and they do not come along when a process is forked.
         if self._reader is None or self._process != os.getpid():
-            path = self.find()
-            made = path is None
-            path = path or self._make()
-            self._reader = _reader_of(self._outer, 1)
-            self._process = os.getpid()
-            # One that is open when the interpreter ends makes it abort.
-            self._close = weakref.finalize(self, self._reader.close)
-            try:
-                self._reader.import_index(path)
-            except (OSError, RuntimeError, ValueError) as error:
-                self._close()
-                self._reader = None
-                if not made:  # of another version of the package
+            found = self.find()
+            if found is None or not self._import(found):
+                if found is not None:  # of another version of the package
                     with contextlib.suppress(OSError):
-                        os.unlink(path)
-                    return self._open()
-                raise UnfitError from error
+                        os.unlink(found)
+                if not self._import(self._make()):
+                    raise UnfitError
         return self._reader
+
+    def _import(self, path: str) -> bool:
+        """Begin a reader with an index; False where it does not read it."""
+        reader = _reader_of(self._outer, 1)
+        # One that is open when the interpreter ends makes it abort.
+        close = weakref.finalize(self, reader.close)
+        try:
+            reader.import_index(path)
+        except (OSError, RuntimeError, ValueError):
+            close()
+            return False
+        self._reader, self._close, self._process = reader, close, os.getpid()
+        return True
 
     def _mark(self, path: str) -> str:
         """What an index file has in its name: no other is, by that name, one of this file."""

@@ -208,14 +208,13 @@ def _of_table_beside(outer: Any, nbytes: int) -> GzipMembers | None:
 def _table_afar(place: str, outer: Any) -> bytes | None:
     from .remote import open_remote
 
-    try:
-        remote = open_remote(place, 1 << 28)
-    except (OSError, IdxError):
-        return None
-    try:
+    # Whatever is wrong with it, it was only to help.
+    with (
+        contextlib.suppress(OSError, IdxError),
+        contextlib.closing(open_remote(place, 1 << 28)) as remote,
+    ):
         return remote.read_at(0, outer.size)
-    finally:
-        remote.close()
+    return None
 
 
 def _table_beside(place: str, outer: Any) -> bytes | None:

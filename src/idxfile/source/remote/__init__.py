@@ -16,7 +16,14 @@ from ...errors import UnsupportedError
 from ..places import is_archive, public
 from ..stream import Spool
 from .faults import DeniedError
-from .object import RemoteFile, RemoteIdentity, Upload, part_nbytes
+from .object import (
+    RemoteFile,
+    RemoteIdentity,
+    RemoteObject,
+    RemoteStream,
+    Upload,
+    part_nbytes,
+)
 
 __all__ = [
     "RemoteFile",
@@ -53,7 +60,7 @@ def open_remote(url: str, spool_nbytes: int) -> RemoteFile | Spool:
     Raises:
         FetchError: where it cannot be had.
     """
-    opened = _store_of(url).open_object(url)
+    opened: tuple[RemoteObject, bytes] | RemoteStream = _store_of(url).open_object(url)
     if isinstance(opened, tuple):
         return RemoteFile(*opened)
     spool = Spool.of_stream(opened, opened.name, spool_nbytes, owned=True)

@@ -45,8 +45,8 @@ class RemoteIdentity(NamedTuple):
 class RemoteStream(Protocol):
     """All bytes of an object in order, of a store that gives no ranges."""
 
-    identity: RemoteIdentity
     name: str
+    identity: RemoteIdentity
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes; fewer only at the end."""
@@ -180,7 +180,7 @@ class RemoteFile:
     def close(self) -> None:
         """Drop the connections."""
         if self._remote is not None:
-            for reader in self._readers:
+            for reader in list(self._readers):
                 reader.close()
             self._remote.close()
             self._remote = None
