@@ -314,6 +314,12 @@ def test_the_partner_is_found_beside(server: RangeServer) -> None:
                 assert np.array_equal(again.labels, LABELS)
 
 
+def test_a_partner_that_may_not_be_read_is_none(server: RangeServer) -> None:
+    server.instead["/ok/mnist/train-labels-idx1-ubyte"] = "403"
+    with idxfile.open_dataset(server.at("ok", "mnist/train-images-idx3-ubyte")) as ds:
+        assert ds[3][1] == LABELS[3]
+
+
 def test_a_folder_is_listed_where_a_page_leads_to_its_files(tmp_path: Path) -> None:
     for name, data in FILES.items():
         if name.startswith("mnist/"):

@@ -172,6 +172,29 @@ def test_the_command_line(
     assert "a web server is read, and never written" in capsys.readouterr().err
 
 
+def test_what_may_not_be_read_is_not_written_over_by_chance(
+    bucket: BucketServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who may only write does not learn whether there is an object."""
+    path = tmp_path / "a.idx"
+    idxfile.write(path, IMAGES)
+    refused = {("GET", "/shelf/a.idx"), ("HEAD", "/shelf/a.idx")}
+    for command in (["convert", str(path), at("a.idx")], ["concat", at("a.idx"), str(path)]):
+        bucket.client.put_object(Bucket="shelf", Key="a.idx", Body=b"mine")
+        bucket.before = lambda *request: 403 if request in refused else None
+        assert main(command) == 2
+        error = "it cannot be told whether it is there; --force writes over it"
+        assert f"error: s3://shelf/a.idx: {error}" in capsys.readouterr().err
+        with pytest.raises(PermissionError, match="cannot be told"):
+            idxfile.convert(path, at("a.idx"), overwrite=False)
+        bucket.before = lambda *_: None
+        assert bucket.objects() == {"a.idx": b"mine"}
+        bucket.before = lambda *request: 403 if request in refused else None
+        assert main([*command, "--force"]) == 0
+        bucket.before = lambda *_: None
+        assert bucket.objects() == {"a.idx": idx_bytes(IMAGES)}
+
+
 def test_a_web_server_is_not_written() -> None:
     for write in (
         lambda url: idxfile.write(url, IMAGES),

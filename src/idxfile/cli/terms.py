@@ -40,11 +40,17 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
     """Stop before anything is written over, unless that was asked for.
 
     Raises:
-        click.UsageError: when the file exists.
+        click.UsageError: when the file exists, or a store does not tell whether it does.
     """
-    if not force and exists(path):
-        shown = public(path) if is_url(path) else path
-        raise click.UsageError(f"{printable(shown)} exists; --force writes over it")
+    if force:
+        return
+    shown = printable(public(path) if is_url(path) else path)
+    try:
+        if exists(path):
+            raise click.UsageError(f"{shown} exists; --force writes over it")
+    except PermissionError as error:
+        text = f"{shown}: it cannot be told whether it is there; --force writes over it"
+        raise click.UsageError(text) from error
 
 
 @contextmanager

@@ -149,6 +149,7 @@ def exists(place: str) -> bool:
     """Whether there is a file at a place, here or in a store.
 
     Raises:
+        PermissionError: where a store does not tell whoever asks, a FetchError as well.
         FetchError: where a store does not tell.
     """
     if not is_url(place):
@@ -235,7 +236,15 @@ def _likely_names(place: str) -> list[str]:
 
 def _asked_for(candidates: list[str]) -> list[str]:
     """The first of these addresses where something is, as a list of one, or of none."""
-    return next(([url] for url in candidates if exists(_first_of(url))), [])
+    return next(([url] for url in candidates if _is_shown(_first_of(url))), [])
+
+
+def _is_shown(place: str) -> bool:
+    """Whether there is a file that may be read: a store that hides what it has not, refuses."""
+    try:
+        return exists(place)
+    except PermissionError:
+        return False
 
 
 def _first_of(url: str) -> str:

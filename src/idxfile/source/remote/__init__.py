@@ -72,14 +72,18 @@ def exists(url: str) -> bool:
     """Whether there is an object at an address, or a member in an archive.
 
     Raises:
+        DeniedError: where whoever asks may not know.
         FetchError: where that cannot be told.
     """
     try:
         if is_archive(url):
             return url in (list_folder(url) or ())
         open_remote(url, 0).close()
-    except (FileNotFoundError, DeniedError):  # a store that hides what it has not, refuses
+    except FileNotFoundError:
         return False
+    except DeniedError as error:
+        text = f"it cannot be told whether it is there: {error.args[0]}"
+        raise DeniedError(text, file=error.file, hint=error.hint) from error
     return True
 
 
