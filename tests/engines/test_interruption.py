@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jobs
 import numpy as np
 import pytest
 from jobs import files, nothing_left, total, total_and_end
@@ -122,6 +123,10 @@ def test_shards_a_lost_worker_and_a_shuffle_of_more_than_memory(
     tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    if engine == "ray":
+        from ray import cloudpickle
+
+        cloudpickle.register_pickle_by_value(jobs)  # wherever the workers look for modules
     place, images = shards(tmp_path)
     work = partial(total_and_end, str(tmp_path / "flag"))
     with idxfile.open(place) as array, started(engine) as workers:
