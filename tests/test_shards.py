@@ -123,7 +123,7 @@ def test_a_pattern_sorts_as_people_do_and_yields_to_a_real_name(tmp_path: Path) 
     assert idxfile.read(tmp_path / "y*.idx").tolist() == [1, 9, 10]
     idxfile.write(tmp_path / "y*.idx", np.array([77], "uint8"))
     assert idxfile.read(tmp_path / "y*.idx").tolist() == [77]
-    with pytest.raises(FileNotFoundError, match="No file fits"):
+    with pytest.raises(FileNotFoundError, match="No file fits this pattern: look at what"):
         idxfile.open(tmp_path / "z*.idx")
 
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import fsspec
 import pytest
+from obstore.store import from_url
 
-from idxfile.source.remote import settings
+import idxfile
+from idxfile import FetchError
+from idxfile.source import remote
+from idxfile.source.remote import obstore, settings
+from idxfile.source.remote.stores import AZURE, STORES, Store, known_store, spelled
 
 STRING = "DefaultEndpointsProtocol=https;AccountName=me;AccountKey=a2V5==;EndpointSuffix=core.cn"
 NAMED = {"AZURE_STORAGE_ACCOUNT": "me", "AZURE_STORAGE_KEY": "a2V5"}
@@ -77,6 +83,8 @@ CASES: list[tuple[str, dict[str, str], dict[str, Any], dict[str, Any]]] = [
         {"token": "anon"},
     ),
     ("gs", {"GOOGLE_SKIP_SIGNATURE": "true"}, {}, {"token": "anon"}),
+    ("gcs", {"GOOGLE_SKIP_SIGNATURE": "true"}, {}, {"token": "anon"}),
+    ("azure", {"AZURE_SKIP_SIGNATURE": "true"}, {}, {"account_name": None, "anon": True}),
     (
         "gs",
         {"GOOGLE_BASE_URL": "http://127.0.0.1:1", "GOOGLE_SERVICE_ACCOUNT": "/key.json"},
@@ -129,3 +137,39 @@ def test_plain_http_is_spoken_only_where_it_is_asked_for(
 ) -> None:
     monkeypatch.setenv(name, value)
     assert settings.is_plain(scheme) is plain
+
+
+@pytest.mark.parametrize("store", STORES, ids=lambda store: store.schemes[0])
+def test_each_package_knows_the_words_of_its_stores(store: Store) -> None:
+    """Whatever is written, an address of a store begins with what both of its packages know."""
+    for scheme in (*store.schemes, *store.aliases):
+        url = spelled(f"{scheme.upper()}://shelf/x.idx")
+        assert known_store(url) is store
+        assert url.partition("://")[0] in fsspec.available_protocols()
+        assert url.partition("://")[2] == "shelf/x.idx"
+        if store.obstore:
+            config = {"account_name": "me"} if store is AZURE else {}
+            assert from_url(url.rpartition("/")[0], config=config)
+
+
+def test_an_alias_is_read_by_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IDXFILE_REMOTE", raising=False)
+    for url in ("gcs://shelf/x.idx", "azure://shelf/x.idx", "S3A://shelf/x.idx"):
+        assert remote._store_of(url).__name__.endswith(".obstore")
+    for url in ("hf://datasets/me/x.idx", "memory://x.idx"):
+        assert remote._store_of(url).__name__.endswith(".fsspec")
+    store, path = obstore.store_of("gcs://shelf/x.idx")
+    assert (type(store).__name__, path) == ("GCSStore", "x.idx")
+
+
+@pytest.mark.parametrize("package", ["obstore", "fsspec"])
+def test_a_key_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setenv("IDXFILE_REMOTE", package)
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", "{secret-word")
+    with pytest.raises(FetchError) as caught:
+        idxfile.open("gs://shelf/x.idx")
+    text = str(caught.value)
+    assert "GOOGLE_SERVICE_ACCOUNT_KEY holds no JSON" in text
+    assert "set GOOGLE_SERVICE_ACCOUNT_KEY to" in text
+    assert "address" not in text
+    assert "secret-word" not in text

@@ -192,7 +192,8 @@ def _fitting(pattern: str, absolute: str, places: Iterable[str]) -> Found:
     """All files that fit a pattern: a set, whole ones in folders of their own, or others."""
     fitting = sorted((p for p in places if not p.endswith(MANIFEST_SUFFIX)), key=natural)
     if not fitting:
-        raise FileNotFoundError(2, "No file fits this pattern", pattern)
+        text = "No file fits this pattern: look at what its folder holds, or give a list of files"
+        raise FileNotFoundError(2, text, pattern)
     by_folder: dict[str, list[str]] = defaultdict(list)
     for place in fitting:
         name = os.path.basename(place)

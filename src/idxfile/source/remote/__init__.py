@@ -24,6 +24,7 @@ from .object import (
     Upload,
     part_nbytes,
 )
+from .stores import known_store, scheme_of
 
 __all__ = [
     "RemoteFile",
@@ -37,8 +38,6 @@ __all__ = [
     "remove_object",
 ]
 
-CLOUDS = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
-
 
 def _store_of(url: str) -> Any:
     """The module of the store that an address names.
@@ -46,10 +45,11 @@ def _store_of(url: str) -> Any:
     HTTP needs no package. For the clouds obstore comes first, which costs the fewest requests;
     IDXFILE_REMOTE=fsspec prefers the other, which also reads the configuration files of theirs.
     """
-    scheme = url.partition("://")[0].lower()
-    if scheme in ("http", "https"):
+    if scheme_of(url) in ("http", "https"):
         return import_module(".http", __name__)
-    if scheme in CLOUDS and os.environ.get("IDXFILE_REMOTE") != "fsspec" and find_spec("obstore"):
+    known = known_store(url)
+    preferred = os.environ.get("IDXFILE_REMOTE") != "fsspec"
+    if known is not None and known.obstore and preferred and find_spec("obstore"):
         return import_module(".obstore", __name__)
     return import_module(".fsspec", __name__)
 

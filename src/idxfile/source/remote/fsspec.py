@@ -19,6 +19,7 @@ from ..places import public
 from . import faults, settings
 from .faults import DeniedError, MissingObjectError, SilentStoreError, changed, pause
 from .object import UPLOAD_PIECE_NBYTES, RemoteIdentity
+from .stores import known_store, scheme_of, spelled
 
 __all__ = [
     "FsspecObject",
@@ -29,22 +30,6 @@ __all__ = [
 ]
 
 WRITES = True
-
-PACKAGES = {
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "gs": "gcsfs",
-    "gcs": "gcsfs",
-    "az": "adlfs",
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "adl": "adlfs",
-    "hf": "huggingface_hub",
-    "sftp": "paramiko",
-    "ssh": "paramiko",
-    "smb": "smbprotocol",
-}
-"""What fsspec needs beside itself, by scheme."""
 
 _VERSIONS = ("ETag", "etag", "e_tag", "checksum", "md5Hash", "version_id", "sha", "blob_id")
 _TIMES = ("LastModified", "last_modified", "last_commit", "mtime", "modified", "updated", "created")
@@ -85,10 +70,8 @@ def file_system(url: str) -> tuple[Any, str]:
         UnsupportedError: for a scheme that fsspec does not know.
         MissingExtraError: where it, or what it needs for that scheme, is not installed.
     """
-    schemes, _, rest = url.partition("://")
-    schemes = schemes.lower()
-    scheme = schemes.rpartition("::")[2]
-    known = PACKAGES.get(scheme)
+    name, store, url = public(url), known_store(url), spelled(url)
+    scheme = scheme_of(url)
     try:
         fsspec = import_module("fsspec")
     except ImportError:
@@ -96,25 +79,26 @@ def file_system(url: str) -> tuple[Any, str]:
             f"{scheme}:// needs the package fsspec", hint="pip install 'idxfile[remote]'"
         ) from None
     try:
-        if known:
-            _hush(known)
-        options = {scheme: settings.for_fsspec(scheme)}
-        fs, path = fsspec.core.url_to_fs(f"{schemes}://{rest}", **options)
+        if store is not None:
+            _hush(store.package)
+        fs, path = fsspec.core.url_to_fs(url, **{scheme: settings.for_fsspec(scheme)})
     except ValueError as error:
         if "rotocol not known" not in str(error):
-            raise _translated(public(url), error) from error
+            raise _translated(name, error) from error
         raise UnsupportedError(
             f"{scheme}:// is not among the places that can be opened",
-            file=public(url),
+            file=name,
             hint="download the file, or pass an open binary file object",
         ) from None
     except ImportError as error:
-        package = known or getattr(error, "name", None) or scheme
+        package = store.package if store else getattr(error, "name", None) or scheme
         raise MissingExtraError(
             f"{scheme}:// needs the package {package}", hint=f"pip install {package}"
         ) from None
+    except FetchError:
+        raise
     except Exception as error:  # whatever a file system says of what it is told
-        raise _translated(public(url), error) from error
+        raise _translated(name, error) from error
     return fs, path
 
 

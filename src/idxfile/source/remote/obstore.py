@@ -21,6 +21,7 @@ from ..places import public
 from . import faults, settings
 from .faults import DeniedError, MissingObjectError, changed, pause, public_text
 from .object import UPLOAD_PIECE_NBYTES, RemoteIdentity
+from .stores import spelled
 
 __all__ = [
     "ObstoreObject",
@@ -63,15 +64,14 @@ def open_object(url: str) -> tuple[ObstoreObject, bytes]:
 
 def store_of(url: str) -> tuple[Any, str]:
     """The bucket that an address lies in, and the path of the object in it."""
-    parts = urlsplit(url)
+    parts = urlsplit(spelled(url))
     limits = faults.LIMITS
-    scheme = parts.scheme.lower()
     options: dict[str, Any] = {
         "timeout": timedelta(days=7),  # of a whole answer; what counts is that something comes
         "connect_timeout": timedelta(seconds=limits.connect_seconds),
         "read_timeout": timedelta(seconds=limits.stall_seconds),
     }
-    if settings.is_plain(scheme):
+    if settings.is_plain(parts.scheme):
         options["allow_http"] = True
     retries = {
         "max_retries": limits.attempts - 1,
@@ -87,7 +87,7 @@ def store_of(url: str) -> tuple[Any, str]:
         from_url = import_module("obstore.store").from_url
         store = from_url(
             bucket,
-            config=settings.for_obstore(scheme),
+            config=settings.for_obstore(parts.scheme),
             client_options=options,
             retry_config=retries,
         )

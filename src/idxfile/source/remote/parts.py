@@ -16,10 +16,9 @@ from ...errors import IdxError, UnsupportedError
 from ..places import public
 from .faults import MissingObjectError, pause
 from .fsspec import asked, file_system
+from .stores import known_store
 
 __all__ = ["PartedUpload", "open_parts"]
-
-_SCHEMES = ("s3", "s3a")
 
 
 def open_parts(url: str) -> PartedUpload:
@@ -30,7 +29,8 @@ def open_parts(url: str) -> PartedUpload:
         MissingExtraError: without s3fs.
         FetchError: where it cannot be written.
     """
-    if url.partition("://")[0].lower() not in _SCHEMES:
+    store = known_store(url)
+    if store is None or not store.parts:
         raise UnsupportedError(
             "an object of this store cannot be written by many at once",
             file=public(url),

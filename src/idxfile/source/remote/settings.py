@@ -10,35 +10,23 @@ import json
 import os
 from typing import Any
 
+from .faults import DeniedError
+from .stores import AMAZON, AZURE, GOOGLE, known_store
+
 __all__ = ["credentials_hint", "for_fsspec", "for_obstore", "is_plain"]
-
-_AZURE = ("az", "abfs", "abfss", "adl", "azure")
-_GOOGLE = ("gs", "gcs")
-_AMAZON = ("s3", "s3a")
-
-_CREDENTIALS = {
-    **dict.fromkeys(_AMAZON, "AWS_ACCESS_KEY_ID, or AWS_SKIP_SIGNATURE=true for a public bucket"),
-    **dict.fromkeys(
-        _GOOGLE, "GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for a public bucket"
-    ),
-    **dict.fromkeys(
-        _AZURE,
-        "AZURE_STORAGE_CONNECTION_STRING, or AZURE_SKIP_SIGNATURE=true for a public container",
-    ),
-    "hf": "HF_TOKEN",
-}
 
 
 def credentials_hint(url: str) -> str:
     """Where the credentials for an address come from."""
-    names = _CREDENTIALS.get(url.partition("://")[0].lower())
+    store = known_store(url)
+    names = store.credentials if store else ""
     return f"credentials are taken from the environment{f': {names}' if names else ''}"
 
 
 def for_obstore(scheme: str) -> dict[str, Any]:
     """The options of a store of obstore that it would not find by itself."""
-    found: dict[str, Any] = {}
-    if scheme in _AZURE:
+    store = known_store(scheme)
+    if store is AZURE:
         found = _azure_of(_first("AZURE_STORAGE_CONNECTION_STRING"))
         named = {
             "account_name": _first("AZURE_STORAGE_ACCOUNT"),
@@ -46,28 +34,32 @@ def for_obstore(scheme: str) -> dict[str, Any]:
             "skip_signature": _is_set("AZURE_STORAGE_ANON"),
         }
         return {**{key: value for key, value in named.items() if value}, **found}
-    if scheme in _GOOGLE and (emulator := _google_emulator()):
+    if store is GOOGLE and (emulator := _google_emulator()):
         # To be let off signing would not hold for uploads.
         return {"base_url": emulator, "bearer_token": "none"}
-    return found
+    if store is GOOGLE:
+        _google_key()  # what obstore says of one that is damaged does not name the variable
+    return {}
 
 
 def for_fsspec(scheme: str) -> dict[str, Any]:
     """The options of a file system of fsspec that it would not find by itself."""
-    if scheme in _AZURE:
+    store = known_store(scheme)
+    if store is AZURE:
         return _for_adlfs()
-    if scheme in _GOOGLE:
+    if store is GOOGLE:
         return _for_gcsfs()
-    if scheme in _AMAZON and _is_set("AWS_SKIP_SIGNATURE"):
+    if store is AMAZON and _is_set("AWS_SKIP_SIGNATURE"):
         return {"anon": True}
     return {}
 
 
 def is_plain(scheme: str) -> bool:
     """Whether a cloud is to be spoken to without encryption, as an emulator on this machine is."""
-    if scheme in _AMAZON:
+    store = known_store(scheme)
+    if store is AMAZON:
         endpoint = _first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-    elif scheme in _AZURE:
+    elif store is AZURE:
         given = _azure_of(_first("AZURE_STORAGE_CONNECTION_STRING"))
         endpoint = given.get("endpoint") or _first("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
     else:
@@ -136,9 +128,21 @@ def _for_gcsfs() -> dict[str, Any]:
         found["token"] = "anon"  # noqa: S105
     elif path := _first("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH"):
         found["token"] = path
-    elif key := _first("GOOGLE_SERVICE_ACCOUNT_KEY"):
-        found["token"] = json.loads(key)
+    elif key := _google_key():
+        found["token"] = key
     return found
+
+
+def _google_key() -> Any:
+    """The key of a service account that stands in the environment itself; None for none."""
+    name = "GOOGLE_SERVICE_ACCOUNT_KEY"
+    try:
+        return json.loads(_first(name) or "null")
+    except ValueError as error:  # what stands there is secret
+        raise DeniedError(
+            f"the variable {name} holds no JSON: {error.args[0]}",
+            hint=f"set {name} to the content of a key file, or GOOGLE_SERVICE_ACCOUNT to its path",
+        ) from None
 
 
 def _google_emulator() -> str | None:
