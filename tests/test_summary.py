@@ -112,3 +112,15 @@ def test_threads_change_no_digit(
     assert found[0].total == int(values.sum(dtype=np.int64))
     if dtype == "uint8":
         assert found[0].histogram == tuple(np.bincount(values.reshape(-1), minlength=256))
+
+
+def test_sums_beyond_float64_on_the_way_come_back():
+    values = np.array([1.7e308, 1.7e308, -1.7e308, -1.7e308] * 300_000)
+    found = idxfile.stats(values)
+    assert (found.total, found.mean) == (0, 0)
+
+
+def test_signalling_nans_are_nans():
+    values = np.array([0x7FF0000000000001, 0x7FF8000000000001, 0], "uint64").view("float64")
+    found = idxfile.stats(values)
+    assert (found.not_finite, found.count) == (2, 1)

@@ -263,7 +263,8 @@ class _Part(NamedTuple):
 
 def _moments(slab: _Blocks) -> list[_Part]:
     """A part for each block."""
-    return [_part(block.reshape(-1)) for block in slab.blocks(block_nbytes=BLOCK_NBYTES)]
+    with np.errstate(invalid="ignore"):  # signalling NaNs are counted as all others
+        return [_part(block.reshape(-1)) for block in slab.blocks(block_nbytes=BLOCK_NBYTES)]
 
 
 def _part(values: Array) -> _Part:
@@ -280,7 +281,7 @@ def _part(values: Array) -> _Part:
         values.size,
         not_finite,
         values.size - int(np.count_nonzero(values)),
-        int(values.sum(dtype=np.int64)) if whole else float(values.sum(dtype=wide)),
+        int(values.sum(dtype=np.int64)) if whole else values.sum(dtype=wide),
         values.mean(dtype=wide),
         values.var(dtype=wide) * values.size,
         values.min(),
@@ -298,7 +299,7 @@ class _Moments:
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
         self.count = self._not_finite = self._zeros = 0
-        self._total: Any = 0 if dtype.kind in "iu" else 0.0
+        self._total: Any = 0
         self._mean: Any = 0
         self._deviation: Any = 0
         self.low: Any = None
@@ -329,7 +330,7 @@ class _Moments:
             self._zeros,
             None if self.low is None else self.low.item(),
             None if self.high is None else self.high.item(),
-            self._total,
+            self._total if self._dtype.kind in "iu" else float(self._total),
             float(self._mean) if self.count else None,
             float(np.sqrt(self._deviation / self.count)) if self.count else None,
             tuple(histogram.tolist()),
@@ -341,8 +342,8 @@ def _histogram(low: Any, high: Any, slab: _Blocks) -> Array:
     start, width = float(low) / 2, float(high) / 2 - float(low) / 2
     counts = np.zeros(BINS, np.int64)
     for block in slab.blocks(block_nbytes=BLOCK_NBYTES):
-        halves = block.reshape(-1).astype(np.float64) / 2
-        halves = halves[np.isfinite(halves)]
+        halves = block.reshape(-1).astype(np.float64)
+        halves = halves[np.isfinite(halves)] / 2
         places = (halves - start) / width * BINS if width else np.zeros(halves.size)
         counts += np.bincount(np.minimum(places.astype(np.intp), BINS - 1), minlength=BINS)
     return counts
