@@ -17,7 +17,6 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from .errors import IdxWarning, UnsupportedError
@@ -25,6 +24,7 @@ from .sending import send
 from .shards import Manifest, ShardName, sets_of, shard_name
 from .sink import errors_named, sync_folder
 from .source.places import beside, file_of, is_url, names_in, public
+from .source.waiting import done_together
 from .staging import remove_folder, temporary_folder, write_whole
 
 __all__: list[str] = []
@@ -127,8 +127,7 @@ def remove(urls: Iterable[str]) -> None:
 
     urls = list(urls)
     try:
-        with ThreadPoolExecutor(_REMOVED_AT_ONCE) as pool:
-            results = list(pool.map(left, urls))
+        results = done_together(left, urls, _REMOVED_AT_ONCE)
     except RuntimeError:  # a program that ends begins no threads
         results = list(map(left, urls))
     warn_of_rest([text for texts in results for text in texts])
