@@ -139,6 +139,27 @@ def test_no_more_than_a_few_slabs_are_handed_out():
     assert len(given) == 6
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="counts on a timer of Unix")
+def test_ctrl_c_leaves_no_lock_of_the_executor_taken():
+    """In a child, which would hang: half a thousand interruptions between very short slabs."""
+    code = (
+        "import faulthandler, random, signal, time\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from idxfile import run\n"
+        "faulthandler.dump_traceback_later(50, exit=True)\n"
+        "signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))\n"
+        "def work(n): time.sleep(0.00005)\n"
+        "for n in range(500):\n"
+        "    with ThreadPoolExecutor(2) as threads:\n"
+        "        try:\n"
+        "            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.004))\n"
+        "            for _ in run(work, iter(range(100_000)), executor=threads): pass\n"
+        "        except KeyboardInterrupt: pass\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def lose_a_worker(mark: str, slab: Slab) -> tuple[int, int]:
     """The first who comes by dies in the middle of it."""
     try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from .interrupts import undisturbed, wait_for
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -66,7 +68,9 @@ def run(
 
     def next_result() -> R:
         nonlocal done
-        result = waiting.popleft().result()
+        wait_for([waiting[0]])
+        with undisturbed():
+            result = waiting.popleft().result()
         done += 1
         if engine.progress is not None and total is not None:
             engine.progress(done, total)
@@ -74,13 +78,16 @@ def run(
 
     try:
         for slab in slabs:
-            waiting.append(engine.submit(function, slab))
+            with undisturbed():
+                waiting.append(engine.submit(function, slab))
             if len(waiting) > ahead:
                 yield next_result()
         while waiting:
             yield next_result()
     finally:
-        wait([future for future in waiting if not future.cancel()], _PATIENCE)
+        with undisturbed():
+            running = [future for future in waiting if not future.cancel()]
+        wait_for(running, _PATIENCE)
 
 
 class Engine(Executor):

@@ -1,0 +1,48 @@
+"""Ctrl-C at moments when nothing of an executor is half done."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+__all__: list[str] = []
+
+_MOMENT = 0.1
+"""Seconds: Ctrl-C waits for no longer than this."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C comes behind this block, which is a short one.
+
+    In the middle of `submit` or `result` it may leave a lock of the executor taken, or one that is
+    let go twice: the executor's end would then be waited for in vain, or be an error.
+    """
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        if before is not None:  # and not of a program around Python, which could not be put back
+            signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    except ValueError:  # in a thread that no signal reaches
+        before = None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+def wait_for(futures: Collection[Future[Any]], seconds: float = math.inf) -> None:
+    """Wait until all are done, for so long at most; Ctrl-C ends it."""
+    end = monotonic() + seconds
+    while futures and monotonic() < end:
+        with undisturbed():
+            if not wait(futures, _MOMENT).not_done:
+                return
