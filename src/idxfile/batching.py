@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from .elements import Array
 from .items import Items
+from .source.pool import Pool
 
 __all__: list[str] = []
 
@@ -221,7 +222,7 @@ def _read_ahead(images: Items, seed: int | None, first: int) -> Iterator[tuple[_
         images.read_runs(pool.runs, buffer[: len(pool.mixed)])
         return pool, buffer
 
-    with ThreadPoolExecutor(1) as reader:
+    with Pool(1) as reader:
         coming: Future[tuple[_Pool, Array]] | None = None
         for pool in _pools(len(images), images.item_nbytes, seed):
             if pool.start + len(pool.mixed) <= first:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal, cast
 
@@ -17,6 +16,7 @@ import numpy as np
 from .errors import TruncatedError, UnsupportedError
 from .header import IDX_TYPE_NAMES
 from .source import Source
+from .source.pool import Pool
 
 __all__: list[str] = []
 
@@ -69,7 +69,7 @@ def read_elements(source: Source, start: int, target: Array, stored: np.dtype[An
         _read_part(source, start, flat, stored)
         return
     bounds = [*range(0, flat.size, _PART_NBYTES // stored.itemsize), flat.size]
-    with ThreadPoolExecutor(readers) as pool:
+    with Pool(readers) as pool:
         parts = [
             pool.submit(_read_part, source, start + low * stored.itemsize, flat[low:high], stored)
             for low, high in pairwise(bounds)

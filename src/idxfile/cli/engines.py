@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import MissingExtraError
 from ..slabs.running import Engine
+from ..source.pool import Pool
 from .terms import slabs_bar
 
 __all__ = ["ENGINES", "engine_option", "started"]
@@ -48,7 +49,7 @@ def _processes(words: str | None) -> AbstractContextManager[Executor]:
 
 
 def _threads(words: str | None) -> AbstractContextManager[Executor]:
-    return _workers(ThreadPoolExecutor, words)
+    return _workers(Pool, words)
 
 
 def _adapter(name: str) -> Callable[[str | None], AbstractContextManager[Executor]]:

@@ -7,7 +7,6 @@ import math
 import mmap
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..errors import TruncatedError
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
 from ..source import LocalFile
 from ..source.local import write_exactly
+from ..source.pool import Pool
 from .blocks import steps
 from .columns import Column, View
 
@@ -157,7 +157,7 @@ def _turned(stored: Stored, dtype: np.dtype[Any]) -> Iterator[Array]:
         target[:count] = raw[:count]
         return target[:count]
 
-    with ThreadPoolExecutor(1) as reader:
+    with Pool(1) as reader:
         coming = reader.submit(turn, 0, buffers[0])
         for number, start in enumerate(range(0, size, step), 1):
             elements = coming.result()

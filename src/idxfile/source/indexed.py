@@ -14,7 +14,6 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -24,6 +23,7 @@ from ..problems import Problem
 from .content import ContentByRanges, UnfitError
 from .local import LocalFile
 from .places import home
+from .pool import Pool
 
 __all__ = ["IndexedContent", "indexed"]
 
@@ -160,7 +160,7 @@ class IndexedContent(ContentByRanges):
             with tempfile.TemporaryDirectory(prefix=".", dir=folder) as temporary:
                 path = os.path.join(temporary, "index")
                 with (
-                    ThreadPoolExecutor(1) as pool,
+                    Pool(1) as pool,
                     contextlib.closing(_reader_of(self._outer, os.cpu_count() or 1)) as reader,
                 ):
                     strict = pool.submit(self._inflate_all)

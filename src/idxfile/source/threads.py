@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from .pool import Pool
 
 __all__ = ["WORKERS", "threads"]
 
@@ -31,23 +31,21 @@ _PIECES_NBYTES = 1 << 22
 larger piece than this came and went: from then on it keeps so much at hand for every thread."""
 
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+_pool: Pool | None = None
 _process = 0
 _own = threading.local()
 
 
-def threads() -> ThreadPoolExecutor | None:
-    """The threads; None where they are no help: on one processor, to one of them, at the end."""
+def threads() -> Pool | None:
+    """The threads; None where they are no help: on one processor, and to one of them."""
     global _pool, _process
     if WORKERS == 1 or getattr(_own, "is_worker", False):
         return None
-    if not threading.main_thread().is_alive():  # the interpreter ends, and begins no more work
-        return None
     with _lock:
         if _pool is None or _process != os.getpid():  # threads do not come along with a fork
-            from concurrent.futures import ThreadPoolExecutor
+            from .pool import Pool
 
-            _pool = ThreadPoolExecutor(WORKERS, "idxfile", _begin)
+            _pool = Pool(WORKERS, "idxfile", _begin)
             _process = os.getpid()
             bytearray(_PIECES_NBYTES)
         return _pool

@@ -20,7 +20,10 @@ AT_ONCE = 6
 
 
 class _Doing(Thread, Generic[T, R]):
-    """A task, in a thread of its own, for which nobody waits who was interrupted."""
+    """A task, in a thread of its own, for which nobody waits who was interrupted.
+
+    Where no thread can be begun, as at the end of a program, it is done here.
+    """
 
     def __init__(self, work: Callable[[T], R], task: T) -> None:
         super().__init__(name="idxfile-waiting", daemon=True)
@@ -28,7 +31,10 @@ class _Doing(Thread, Generic[T, R]):
         self._task = task
         self._results: list[R] = []
         self._error: BaseException | None = None
-        self.start()
+        try:
+            self.start()
+        except RuntimeError:
+            self.run()
 
     def run(self) -> None:
         """Do it."""
@@ -37,9 +43,14 @@ class _Doing(Thread, Generic[T, R]):
         except BaseException as error:  # it is raised by whoever wants the result
             self._error = error
 
+    def wait(self) -> None:
+        """Return when it is done."""
+        if self.ident is not None:
+            self.join()
+
     def result(self) -> R:
         """What came of it, when it is done."""
-        self.join()
+        self.wait()
         if self._error is not None:
             raise self._error
         return self._results.pop()
@@ -73,7 +84,7 @@ def done_ahead(
         raise
     finally:
         for each in doing:
-            each.join()
+            each.wait()
 
 
 def done_together(work: Callable[[T], R], tasks: Iterable[T], most: int) -> list[R]:

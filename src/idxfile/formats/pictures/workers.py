@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from ...elements import Array
 from ...errors import FormatError, UnsupportedError, printable
+from ...source.pool import Pool
 from .choices import Choices
 from .decoding import Plain, decode, decode_plain, plain, shaped
 from .places import Place
@@ -32,7 +33,7 @@ CORES = os.cpu_count() or 1
 def in_order(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
     """`work(job)` for every job, in threads; results in order, no more in memory than cores."""
     pending: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(CORES)
+    pool = Pool(CORES)
     try:
         for job in jobs:
             pending.append(pool.submit(work, job))
