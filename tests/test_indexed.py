@@ -264,3 +264,24 @@ def test_a_forked_process_has_a_reader_of_its_own(path: Path) -> None:
         assert child.exitcode == 0
         assert queue.get()
         assert np.array_equal(x[8], ARRAY[8])
+
+
+@pytest.mark.parametrize("fate", ["replaced", "removed"])
+@pytest.mark.parametrize("proc", [True, False])
+def test_the_file_that_was_opened_is_read_whatever_becomes_of_its_name(
+    path: Path, fate: str, proc: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown(path)
+    if not proc:  # as where the system has no such folder
+        exists = os.path.exists
+        monkeypatch.setattr(
+            os.path, "exists", lambda p: not str(p).startswith("/proc") and exists(p)
+        )
+    with opened(path) as x:
+        if fate == "replaced":
+            other = path.with_name("other.idx.gz")
+            other.write_bytes(gzip.compress(idx_bytes(39 - ARRAY)))
+            os.replace(other, path)
+        else:
+            path.unlink()
+        assert np.array_equal(x[12_345], ARRAY[12_345])

@@ -133,7 +133,10 @@ class IndexedContent(ContentByRanges):
 
     def _import(self, path: str) -> bool:
         """Begin a reader with an index; False where it does not read it."""
-        reader = _reader_of(self._outer, 1)
+        try:
+            reader = _reader_of(self._outer, 1)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UnfitError from error
         # One that is open when the interpreter ends makes it abort.
         close = weakref.finalize(self, reader.close)
         try:
@@ -210,8 +213,17 @@ def _read_all(reader: Any, nbytes: int) -> tuple[int, int]:
 
 
 def _reader_of(outer: LocalFile, parallel: int) -> Any:
+    """A reader of the file that is open, whatever lies under its name by now."""
     rapidgzip = import_module("rapidgzip")
-    return rapidgzip.RapidgzipFile(outer.name, parallelization=parallel, chunk_size=SPACING_NBYTES)
+    place = f"/proc/self/fd/{outer.fd}"  # opened anew, for a position of its own
+    if not os.path.exists(place):
+        place = outer.name
+    options = {"parallelization": parallel, "chunk_size": SPACING_NBYTES}
+    reader = rapidgzip.RapidgzipFile(place, **options)
+    if not os.path.samestat(os.stat(place), os.fstat(outer.fd)):
+        reader.close()
+        raise UnfitError
+    return reader
 
 
 def _folder() -> str:
