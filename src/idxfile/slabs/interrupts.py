@@ -8,9 +8,11 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 __all__: list[str] = []
+
+R = TypeVar("R")
 
 _MOMENT = 0.1
 """Seconds: Ctrl-C waits for no longer than this."""
@@ -37,6 +39,14 @@ def undisturbed() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
         if came:
             signal.raise_signal(signal.SIGINT)
+
+
+def result_of(future: Future[R]) -> R:
+    """The result of a call, or its error, when it is done; Ctrl-C ends the waiting."""
+    while True:
+        with undisturbed():
+            if future.done() or wait([future], _MOMENT).done:
+                return future.result()
 
 
 def wait_for(futures: Collection[Future[Any]], seconds: float = math.inf) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .interrupts import undisturbed, wait_for
+from .interrupts import result_of, undisturbed, wait_for
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -68,9 +68,8 @@ def run(
 
     def next_result() -> R:
         nonlocal done
-        wait_for([waiting[0]])
-        with undisturbed():
-            result = waiting.popleft().result()
+        result = result_of(waiting[0])  # while it runs, it is one of those that are waited for
+        waiting.popleft()
         done += 1
         if engine.progress is not None and total is not None:
             engine.progress(done, total)
