@@ -39,7 +39,9 @@ from conftest import (
     idx_bytes,
 )
 from idxfile import array as array_room
+from idxfile.codecs import blocked_member
 from idxfile.errors import FormatError, IdxWarning, TrailingDataError, UnsupportedError
+from idxfile.source import LocalFile
 
 SMALL = bits("int16", 6, 3, 2)
 LARGE = bits("int32", 900, 2)
@@ -946,3 +948,32 @@ def test_in_is_numpys(tmp_path):
         assert 11 in x
         assert 12 not in x
         assert values[1] in x
+
+
+@pytest.mark.parametrize("problems", ["raise", "ignore"])
+@pytest.mark.parametrize("key", [..., slice(3, 39_000), 30_000])
+@pytest.mark.parametrize("packing", ["gz", "blocked", "zst"])
+def test_reading_that_was_interrupted_is_repeated(
+    packing: str, key: Any, problems: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = np.random.default_rng(1).integers(-1000, 1000, (40_000, 10)).astype("int32")
+    raw = idxfile.encode(array) + b"\0" * 500_000 * (problems == "ignore")
+    cuts = [raw[at : at + 50_000] for at in range(0, len(raw), 50_000)]
+    pack = blocked_member if packing == "blocked" else COMPRESS[packing]
+    path = tmp_path / "x.idx"
+    path.write_bytes(b"".join(map(pack, cuts)))
+    calls = [0]
+    read = LocalFile.readinto_at
+
+    def interrupted(self: LocalFile, start: int, buffer: Any) -> int:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise KeyboardInterrupt
+        return read(self, start, buffer)
+
+    x = idxfile.open(path, problems=problems)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(LocalFile, "readinto_at", interrupted)
+        x[...]
+    assert_same(x[key], array[key])
+    assert_same(x[...], array)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import io
 import json
 import os
 import pickle
@@ -515,3 +517,44 @@ def test_the_commands_take_sets(tmp_path: Path, capsys: pytest.CaptureFixture[st
         for command in ("info", "head", "show"):
             assert main([command, place]) == 3
             assert "x-00001-of-00003.idx: missing of 3 shards" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("spool_nbytes", [0, 1 << 20])
+def test_a_forked_process_writes_into_no_file_of_its_parent(
+    tmp_path: Path, spool_nbytes: int
+) -> None:
+    make(tmp_path, name="x.idx.gz")
+    x = idxfile.open(tmp_path / "x-*-of-00004.idx.gz", spool_nbytes=spool_nbytes)
+    assert (x[:3] == ITEMS[:3]).all()
+    asked, answers = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        right = (x[6:8] == ITEMS[6:8]).all()
+        os.write(answers[1], b".")
+        os.read(asked[0], 1)
+        os._exit(0 if right and (x[1:8] == ITEMS[1:8]).all() else 3)
+    os.read(answers[0], 1)
+    assert (x[11:13] == ITEMS[11:13]).all()  # as far behind in the file as the child has its own
+    os.write(asked[1], b".")
+    assert os.waitpid(child, 0)[1] == 0
+    for end in (*asked, *answers):
+        os.close(end)
+    assert (x[...] == ITEMS).all()
+
+
+@pytest.mark.parametrize("spool_nbytes", [0, 1 << 20])
+def test_shards_in_memory_are_inflated_again_after_an_interruption(
+    spool_nbytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = gzip.compress(idxfile.encode(ITEMS))
+    x = idxfile.open([packed, io.BytesIO(packed)], spool_nbytes=spool_nbytes)
+    for item in (3, 23):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr("idxfile.source.shards.Elements.readinto", interrupt)
+            x[[item]]
+        assert (x[[item]] == ITEMS[3]).all()
+    assert (x[...] == np.concatenate([ITEMS, ITEMS])).all()
+
+
+def interrupt(*_: Any) -> Any:
+    raise KeyboardInterrupt

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
 import random
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -19,7 +22,8 @@ import numpy as np
 import pytest
 
 from conftest import COMPRESS, KINDS, PACKINGS, SEEKABLE, STREAMS, OnlyRead, Places, ShortReads
-from idxfile.errors import FormatError, UnsupportedError
+from idxfile.codecs import blocked_member
+from idxfile.errors import FormatError, IdxError, UnsupportedError
 from idxfile.source import InOrder, Spool, header_prefix, open_source, pieces
 from idxfile.source.local import reserve
 
@@ -433,3 +437,143 @@ def test_memory_is_reserved_without_being_taken() -> None:
 def test_more_memory_than_a_machine_can_address_is_a_memory_error(nbytes: int) -> None:
     with pytest.raises(MemoryError, match=f"{nbytes:,} bytes do not fit"):
         reserve(nbytes)
+
+
+# Reading that began and did not end
+
+
+MUCH = random.Random(5).randbytes(1_500_000)
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    **COMPRESS,
+    "blocked": lambda data: b"".join(
+        blocked_member(data[at : at + 50_000]) for at in range(0, len(data), 50_000)
+    ),
+    "frames": lambda data: b"".join(
+        COMPRESS["zst"](data[at : at + 200_000]) for at in range(0, len(data), 200_000)
+    ),
+    "gz in gz": lambda data: gzip.compress(gzip.compress(data, 1), 1),
+}
+
+
+class Interrupted(io.BytesIO):
+    """A file whose reading is interrupted, once."""
+
+    calls_left = 0
+    """The last of so many calls is; none for 0."""
+    is_seekable = True
+
+    def seekable(self) -> bool:
+        return self.is_seekable
+
+    def readinto(self, buffer: Any) -> int:
+        self.calls_left -= 1
+        if not self.calls_left:
+            raise KeyboardInterrupt
+        return super().readinto(buffer)
+
+
+def take_by(verb: str, source: Spool) -> bytes:
+    """All content, by one of the ways to have it."""
+    if verb == "pieces":
+        return b"".join(map(bytes, pieces(source)))
+    if verb == "load":
+        return bytes(source.buffer)
+    buffer = bytearray(len(MUCH) - 16)
+    source.drain(16, buffer)
+    return source.read_at(0, 16) + bytes(buffer)
+
+
+@pytest.mark.parametrize("verb", ["load", "drain", "pieces"])
+@pytest.mark.parametrize("packing", list(PACKED))
+def test_what_was_interrupted_is_read_anew(packing: str, verb: str, spool_nbytes: int) -> None:
+    file = Interrupted(b"before" + PACKED[packing](MUCH))
+    file.seek(6)
+    source = open_source(file, spool_nbytes=spool_nbytes)
+    source.limit = len(MUCH)
+    header_prefix(source)
+    file.calls_left = 2
+    with pytest.raises(KeyboardInterrupt):
+        take_by(verb, source)
+    for _ in range(2):
+        assert take_by(verb, source) == MUCH
+        assert source.problems == []
+
+
+def test_a_full_disk_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = open_source(PACKED["blocked"](MUCH), spool_nbytes=0)
+    source.limit = len(MUCH)
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr("idxfile.source.stream.map_private", full)
+        source.load()
+    assert bytes(source.buffer) == MUCH
+    assert source.problems == []
+
+
+@pytest.mark.parametrize("packing", ["none", "gz", "gz in gz"])
+def test_a_stream_that_was_interrupted_is_to_be_opened_again(packing: str) -> None:
+    file = Interrupted(PACKED.get(packing, bytes)(MUCH))
+    file.is_seekable = False
+    source = open_source(file)
+    source.limit = len(MUCH)
+    header_prefix(source)
+    file.calls_left = 2
+    with pytest.raises(KeyboardInterrupt):
+        source.load()
+    for _ in range(2):
+        with pytest.raises(IdxError, match=r"reading was interrupted.*\nhint: open it again"):
+            source.load()
+    assert source.problems == []
+
+
+FORKED = """
+import io, os, sys, threading
+import idxfile
+
+class Slow(io.BytesIO):
+    calls = 0
+    def readinto(self, buffer):
+        self.calls += 1
+        if self.calls > 4 and os.getpid() == parent:
+            reading.set()
+            go_on.wait()
+        return super().readinto(buffer)
+
+parent, reading, go_on = os.getpid(), threading.Event(), threading.Event()
+array = __import__("numpy").random.default_rng(0).integers(0, 256, (3000, 500), "uint8")
+packing, several = sys.argv[1], sys.argv[2] == "shards"
+if packing == "blocked":
+    idxfile.write("x.idx.gz", array, blocked=True)
+else:
+    idxfile.write("x.idx." + packing, array)
+data = open("x.idx." + packing.replace("blocked", "gz"), "rb").read()
+x = idxfile.open([Slow(data), Slow(data)] if several else Slow(data))
+thread = threading.Thread(target=lambda: x[7:2000])
+thread.start()
+reading.wait()
+child = os.fork()
+if not child:
+    os._exit(0 if (x[5:2999] == array[5:2999]).all() else 3)
+status = os.waitpid(child, 0)[1]
+go_on.set()
+thread.join()
+assert (x[5:2999] == array[5:2999]).all()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "shards"])
+@pytest.mark.parametrize("packing", ["gz", "blocked", "zst"])
+def test_a_forked_process_waits_for_no_thread_that_did_not_come_along(
+    packing: str, kind: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", FORKED, packing, kind]
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True) as process:
+        try:
+            assert process.wait(30) == 0
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)

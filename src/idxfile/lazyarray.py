@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -27,6 +26,7 @@ from .selection import Items, in_bounds, select
 from .source import LocalFile, Memory, Source, Spool
 from .source.content import UnfitError
 from .source.local import memory_nbytes
+from .source.locking import Lock
 
 if TYPE_CHECKING:
     from .source.members import Shard
@@ -82,7 +82,7 @@ class IdxArray:
         self._mode = mode
         self._problems: Handling = problems
         self._recipe = recipe
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._closed = False
         # A stream that fits into the first kilobyte had an end when its header was judged.
         self._judged = source.size is not None
@@ -537,8 +537,8 @@ class IdxArray:
     def _blocks_of(self, source: Spool) -> Any:
         with self._lock:
             if not self._ranges_sought:
-                self._ranges_sought = True
                 self._ranges = source.by_blocks()
+                self._ranges_sought = True
         return self._ranges
 
     def _attach(self) -> None:

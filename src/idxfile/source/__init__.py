@@ -12,6 +12,7 @@ import io
 import os
 import stat
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..codecs import Codec, Inflater, codec_of_content
@@ -105,7 +106,7 @@ def open_source(
                     file=source.name,
                     hint="this is no data file that anybody meant to publish",
                 )
-            source = Spool.of_inflater(_inflater(codec, source), source, spool_nbytes)
+            source = Spool.of_inflater(partial(_inflater, codec, source), source, spool_nbytes)
     except BaseException:
         source.close()
         raise

@@ -56,11 +56,15 @@ def open_member(place: str, open_outer: Any, spool_nbytes: int) -> Member | Spoo
             identity = RemoteIdentity(info.compress_size, version) if version else None
             if info.compress_type == zipfile.ZIP_STORED:
                 return Member(outer, archive, info, public(place), identity)
-            stream = _InOrder(archive.open(info), public(place))
+
+            def stream() -> _InOrder:
+                return _InOrder(archive.open(info), public(place))
+
+            first = stream()
     except BaseException:
         outer.close()
         raise
-    spool = Spool.of_stream(stream, public(place), spool_nbytes)
+    spool = Spool.of_stream(first, public(place), spool_nbytes, again=stream)
     spool.identity = identity
     spool.closes(outer.close)
     return spool

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +13,7 @@ from ..header import Header, examine
 from ..problems import settle
 from . import InOrder, header_prefix
 from .local import read_exactly, write_exactly
+from .locking import Lock
 from .stream import Spool
 
 __all__: list[str] = []
@@ -103,23 +104,22 @@ class Overflow:
     def __init__(self) -> None:
         self._file: Any = None
         self._nbytes = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
+        self.process = os.getpid()
+        """Who writes it. A forked process only reads what stood in it."""
 
-    def reserve(self, nbytes: int) -> int:
-        """A place for so many bytes; where it begins."""
+    def add(self, nbytes: int, elements: Elements) -> int:
+        """Write all elements of a shard to a place of its own; where that begins."""
         with self._lock:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="idxfile-")  # noqa: SIM115
-            start = self._nbytes
+            place = start = self._nbytes
             self._nbytes += nbytes
-            return start
-
-    def write(self, start: int, elements: Elements) -> None:
-        """Write all elements of a shard to a place that was reserved for them."""
         piece = memoryview(bytearray(_PIECE_NBYTES))
         while count := elements.readinto(piece):
             write_exactly(self._file.fileno(), piece[:count], start)
             start += count
+        return place
 
     def readinto_at(self, start: int, view: Any) -> int:
         """Fill `view` from byte `start` on."""
@@ -131,6 +131,9 @@ class Overflow:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def header_of(source: Any) -> Header:

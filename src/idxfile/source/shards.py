@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from . import open_source
 from .ahead import Ahead
 from .finding import Found
 from .holding import Elements, Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
+from .locking import Lock
 from .members import (
     Facts,
     Promised,
@@ -102,8 +102,8 @@ class Shards:
         self.identity = self._identify()
         self._turns: deque[int] = deque()
         self._most = most_held()
-        self._lock = threading.Lock()
-        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+        self._lock = Lock()
+        self._locks = [Lock() for _ in range(_LOCKS)]
 
     # What it is
 
@@ -371,15 +371,20 @@ class Shards:
         with self._lock:
             fits = nbytes <= self._budget
             self._budget -= nbytes if fits else 0
+            if self._overflow.process != os.getpid():  # the file is another one's to write
+                self._overflow = Overflow()
+            overflow = self._overflow
         try:
-            with contextlib.closing(Elements(source, self._facts[index].header)) as elements:
-                if fits:
-                    memory = memoryview(bytearray(nbytes))
-                    elements.readinto(memory)
-                    return Held(None, 0, memory, owned=False)
-                start = self._overflow.reserve(nbytes)
-                self._overflow.write(start, elements)
-                return Held(self._overflow, start, None, owned=False)
+            elements = Elements(source, self._facts[index].header)
+            if fits:
+                memory = memoryview(bytearray(nbytes))
+                elements.readinto(memory)
+                held = Held(None, 0, memory, owned=False)
+            else:
+                held = Held(overflow, overflow.add(nbytes, elements), None, owned=False)
+            if index not in self._kept:  # it closes what it keeps at its own end
+                elements.close()
+            return held
         except BaseException:
             with self._lock:
                 self._budget += nbytes if fits else 0

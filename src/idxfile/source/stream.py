@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..codecs import Inflater
+from ..errors import IdxError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
 from .local import map_private
+from .locking import Lock
 
 __all__ = ["FileObject", "Spool"]
 
@@ -50,7 +51,7 @@ class FileObject:
         self.name = name
         self.problems: list[Problem] = []
         self._file = file
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._origin = file.tell()
         end = file.seek(0, os.SEEK_END)
         self.size = max(0, (file.tell() if end is None else end) - self._origin)
@@ -103,6 +104,9 @@ class Spool:
     first asked for: by `drain` straight into the caller's memory, or by everything else into
     memory or a temporary file. Reading stops one byte after `limit`, which is what the header
     promised: that one byte proves that there is more.
+
+    Reading may begin and not end: by Ctrl-C, a full disk, a fork. Whoever reads next begins anew,
+    with a fresh stream.
     """
 
     def __init__(
@@ -112,6 +116,7 @@ class Spool:
         codecs: tuple[str, ...],
         spool_nbytes: int,
         close: Callable[[], None],
+        again: Callable[[], Sequential] | None,
     ) -> None:
         self.name = name
         self.codecs = codecs
@@ -121,7 +126,10 @@ class Spool:
         self._identity: Any = None
         self._spool_nbytes = spool_nbytes
         self._close = close
-        self._lock = threading.RLock()
+        self._again = again
+        self._lock = Lock()
+        self._used = False
+        """Whether the stream may stand elsewhere than at the start, or behind the head if read."""
         self._head = bytearray()
         self._head_done = False
         self._taken = 0
@@ -129,15 +137,39 @@ class Spool:
         self._size: int | None = None
 
     @classmethod
-    def of_stream(cls, file: Any, name: str, spool_nbytes: int, owned: bool = False) -> Spool:
-        """The rest of a non-seekable stream; closed at the end when it is ours."""
-        return cls(_Pipe(file), name, (), spool_nbytes, file.close if owned else lambda: None)
+    def of_stream(
+        cls,
+        file: Any,
+        name: str,
+        spool_nbytes: int,
+        owned: bool = False,
+        again: Callable[[], Any] | None = None,
+    ) -> Spool:
+        """The rest of a non-seekable stream.
+
+        Args:
+            file: the stream.
+            name: what errors call it.
+            spool_nbytes: up to here it is kept in memory.
+            owned: whether it is ours, and closed at the end.
+            again: gives the same stream once more, where that is possible.
+        """
+        close = file.close if owned else lambda: None
+        fresh = None if again is None else lambda: _Pipe(again())
+        return cls(_Pipe(file), name, (), spool_nbytes, close, fresh)
 
     @classmethod
-    def of_inflater(cls, inflater: Inflater, outer: Any, spool_nbytes: int) -> Spool:
-        """What an inflater makes of an outer source; closing closes that too."""
+    def of_inflater(cls, inflate: Callable[[], Inflater], outer: Any, spool_nbytes: int) -> Spool:
+        """What an inflater makes of an outer source; closing closes that too.
+
+        Args:
+            inflate: gives an inflater that stands at the start of the outer source.
+            outer: the compressed source.
+            spool_nbytes: up to here it is kept in memory.
+        """
+        inflater = inflate()
         codecs = (*outer.codecs, inflater.codec.name)
-        spool = cls(inflater, outer.name, codecs, spool_nbytes, outer.close)
+        spool = cls(inflater, outer.name, codecs, spool_nbytes, outer.close, inflate)
         spool._outer = outer
         return spool
 
@@ -178,8 +210,7 @@ class Spool:
     @limit.setter
     def limit(self, nbytes: int) -> None:
         self._limit = nbytes
-        if isinstance(self.stream, Inflater):
-            self.stream.expected_nbytes = nbytes
+        self._tell_limit()
 
     @property
     def buffer(self) -> memoryview | None:
@@ -206,60 +237,60 @@ class Spool:
 
     def in_order(self) -> Spool:
         """All bytes from the first on, for one reader that takes them in order: it is used up."""
+        with self._lock:
+            self._from_start()
+            self._taken = 0
         return self
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes in order; fewer only at the end."""
         with self._lock:
             view = memoryview(buffer).cast("B")
-            head = self._read_head()[self._taken : self._taken + len(view)]
-            self._taken += len(head)
+            head = self._take_head(len(view))
             view[: len(head)] = head
-            return len(head) + self.stream.readinto(view[len(head) :])
+            return len(head) + self._next_into(view[len(head) :])
 
     def read(self, limit: int) -> bytes:
         """The next bytes in order, at most `limit`, without a copy; b"" at the end."""
         with self._lock:
-            head = bytes(self._read_head()[self._taken : self._taken + limit])
-            self._taken += len(head)
-            return head or self.stream.read(limit)
+            head = self._take_head(limit)
+            if head:
+                return head
+            self._used = True
+            return self.stream.read(limit)
 
     def read_at(self, start: int, stop: int) -> bytes:
         """The bytes from `start` to `stop`; beyond the first kilobyte all are read for it."""
-        with self._lock:
-            if stop <= MAX_HEADER_NBYTES and self._memory is None:
+        if stop <= MAX_HEADER_NBYTES and self._memory is None:
+            with self._lock:
                 return bytes(self._read_head()[start:stop])
-            self.load()
-            assert self._memory is not None
-            return bytes(self._memory[start:stop])
+        return bytes(self._loaded()[start:stop])
 
     def readinto_at(self, start: int, buffer: Any) -> int:
         """Fill `buffer` from byte `start` on; all bytes are read for it."""
-        self.load()
-        assert self._memory is not None
         view = memoryview(buffer).cast("B")
-        piece = self._memory[start : start + len(view)]
+        piece = self._loaded()[start : start + len(view)]
         view[: len(piece)] = piece
         return len(piece)
 
     def drain(self, start: int, buffer: Any) -> int:
         """Fill `buffer` with the bytes from `start` on, keeping no copy: for one single reader.
 
-        Afterwards nothing else can be read; `size` and `problems` are known. `start` must lie in
-        the first kilobyte.
+        Afterwards `size` and `problems` are known; whoever reads more begins anew. `start` must
+        lie in the first kilobyte.
         """
+        if self._memory is not None:
+            return self.readinto_at(start, buffer)
         with self._lock:
-            if self._memory is not None:
-                return self.readinto_at(start, buffer)
             view = memoryview(buffer).cast("B")
-            head = self._read_head()[start : start + len(view)]
+            head = self._from_start()[start : start + len(view)]
             view[: len(head)] = head
             filled = len(head)
             if start + filled == len(self._head):
-                filled += self.stream.readinto(view[filled:])
+                filled += self._next_into(view[filled:])
             if filled == len(view):
                 over = len(self._head) - start - filled
-                extra = over if over > 0 else self.stream.readinto(bytearray(1))
+                extra = over if over > 0 else self._next_into(memoryview(bytearray(1)))
                 self._size = start + filled + extra
             else:
                 self._size = start + filled
@@ -270,33 +301,83 @@ class Spool:
         self._memory = None
         self._close()
 
-    def _read_head(self) -> bytearray:
-        if not self._head_done:
-            head = bytearray(MAX_HEADER_NBYTES)
-            count = self.stream.readinto(head)
-            del head[count:]
-            self._head, self._head_done = head, True
-            if count < MAX_HEADER_NBYTES:
-                self._size = count
-        return self._head
-
     def load(self) -> None:
         """Read all there is, but not more than one byte beyond the limit; once."""
         with self._lock:
             if self._memory is not None:
                 return
-            head = self._read_head()
+            head = self._from_start()
             bound = None if self._limit is None else self._limit + 1
-            if self._size is not None or (bound is not None and bound <= len(head)):
-                self._memory = memoryview(bytes(head if bound is None else head[:bound]))
+            if len(head) < MAX_HEADER_NBYTES or (bound is not None and bound <= len(head)):
+                memory = memoryview(bytes(head if bound is None else head[:bound]))
             elif bound is not None and bound <= self._spool_nbytes:
                 buffer = bytearray(bound)
                 buffer[: len(head)] = head
-                count = len(head) + self.stream.readinto(memoryview(buffer)[len(head) :])
-                self._memory = memoryview(buffer)[:count]
+                count = len(head) + self._next_into(memoryview(buffer)[len(head) :])
+                memory = memoryview(buffer)[:count]
             else:
-                self._memory = self._load_into_file(bound)
-            self._size = len(self._memory)
+                memory = self._load_into_file(bound)
+            self._size = len(memory)
+            self._memory = memory
+
+    # Inside
+
+    def _loaded(self) -> memoryview:
+        self.load()
+        assert self._memory is not None
+        return self._memory
+
+    def _tell_limit(self) -> None:
+        if isinstance(self.stream, Inflater):
+            self.stream.expected_nbytes = self._limit
+
+    def _next_into(self, view: memoryview) -> int:
+        """Fill `view` with what comes next in the stream, behind the head."""
+        if not len(view):
+            return 0
+        self._used = True
+        return self.stream.readinto(view)
+
+    def _take_head(self, limit: int) -> bytes:
+        """What the reader in order has not had of the head, at most `limit`."""
+        head = bytes(self._read_head()[self._taken : self._taken + limit])
+        self._taken += len(head)
+        return head
+
+    def _read_head(self) -> bytearray:
+        """The first kilobyte, wherever the stream stands."""
+        return self._head if self._head_done else self._from_start()
+
+    def _from_start(self) -> bytearray:
+        """The first kilobyte, with the stream behind it.
+
+        Raises:
+            IdxError: where reading had begun, and the stream cannot be had once more.
+        """
+        if self._used:
+            self._begin_anew()
+        if not self._head_done:
+            self._used = True
+            head = bytearray(MAX_HEADER_NBYTES)
+            count = self.stream.readinto(head)
+            del head[count:]
+            if count < MAX_HEADER_NBYTES:
+                self._size = count
+            self._head, self._head_done = head, True
+            self._used = False
+        return self._head
+
+    def _begin_anew(self) -> None:
+        if self._again is None:
+            raise IdxError(
+                "reading was interrupted, and a stream gives its bytes only once",
+                file=self.name,
+                hint="open it again",
+            )
+        self._head_done = False
+        self.stream = self._again()
+        self._tell_limit()
+        self._used = False
 
     def _load_into_file(self, bound: int | None) -> memoryview:
         """Spool into an unnamed temporary file, and map it."""
@@ -306,7 +387,7 @@ class Spool:
             piece = memoryview(bytearray(_PIECE_NBYTES))
             while bound is None or count < bound:
                 want = _PIECE_NBYTES if bound is None else min(_PIECE_NBYTES, bound - count)
-                got = self.stream.readinto(piece[:want])
+                got = self._next_into(piece[:want])
                 file.write(piece[:got])
                 count += got
                 if got < want:

@@ -156,7 +156,7 @@ class RemoteFile:
 
     def in_memory(self, spool_nbytes: int) -> Spool:
         """The same object as one that is fetched whole, once, when it is first read."""
-        spool = Spool.of_stream(self.in_order(), self.name, spool_nbytes)
+        spool = Spool.of_stream(self.in_order(), self.name, spool_nbytes, again=self.in_order)
         spool.identity = self.identity
         spool.closes(self.close)
         return spool
