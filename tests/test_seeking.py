@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import pickle
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -330,3 +332,28 @@ def test_a_fault_is_found_where_the_plain_reader_finds_it(at: float) -> None:
         found.append((content, inflater.problems, inflater.members))
     assert found[0] == found[1]
     assert found[0][1]
+
+
+@pytest.mark.parametrize("name", ["x.idx.gz", "x.idx.zst"])
+def test_a_file_that_is_cut_while_it_is_open_is_told(name: str, tmp_path: Path) -> None:
+    """In a child: a map of it would end the process."""
+    array = np.random.default_rng(5).integers(0, 250, (20_000, 10, 10), np.uint8)
+    data = idx_bytes(array)
+    path = tmp_path / name
+    path.write_bytes(
+        blocked_gz(data) if name.endswith("gz") else seekable_zst(data, checksums=False)
+    )
+    code = """
+import os, sys, idxfile
+with idxfile.open(sys.argv[1], spool_nbytes=1000) as x:
+    x[0]
+    os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) // 2)
+    try:
+        x[19_000]
+    except idxfile.TruncatedError as error:
+        print(error.code)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["stream-truncated"]), done.stderr

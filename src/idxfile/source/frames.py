@@ -117,10 +117,8 @@ class FrameTable:
             if not alike:
                 raise UnfitError
             return
-        whole = outer.buffer
-        read = outer.read_at if whole is None else lambda start, stop: whole[start:stop]
         for (start, stop), size in zip(pairwise(self._packed), sizes, strict=True):
-            frame = frame_at(read, start, stop)
+            frame = frame_at(outer.read_at, start, stop)
             if frame is None or frame.packed_nbytes != stop - start:
                 raise UnfitError
             if frame.nbytes != size and not (frame.nbytes is None and alike):

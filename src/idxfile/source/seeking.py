@@ -169,27 +169,22 @@ class GzipMembers:
     def _hop(self) -> bool:
         """Go behind the next member; False at the end."""
         at = self._packed[-1]
-        length = member_nbytes(self._read(at, at + HEADER_NBYTES))
+        length = member_nbytes(self._outer.read_at(at, at + HEADER_NBYTES))
         if length is None or at + length > self._outer.size:
             return False
-        size = self._read(at + length - 4, at + length)
+        size = self._outer.read_at(at + length - 4, at + length)
         self._packed.append(at + length)
         self._content.append(self._content[-1] + int.from_bytes(size, "little"))
         return True
-
-    def _read(self, start: int, stop: int) -> Any:
-        whole = self._outer.buffer
-        return self._outer.read_at(start, stop) if whole is None else whole[start:stop]
 
     def _count_all(self) -> None:
         if self._counted:
             return
         while self._hop():
             pass
-        rest = self._read(
-            self._packed[-1], min(self._outer.size, self._packed[-1] + _PADDING_NBYTES)
-        )
-        ended = self._packed[-1] + len(rest) == self._outer.size and not any(rest)
+        end = self._packed[-1]
+        rest = self._outer.read_at(end, min(self._outer.size, end + _PADDING_NBYTES))
+        ended = end + len(rest) == self._outer.size and not any(rest)
         if self._content[-1] != self._nbytes or not ended:
             raise UnfitError
         self._counted = True
@@ -321,17 +316,24 @@ class BlockedContent(ContentByRanges):
         return content
 
     def _packed(self, blocks: list[Block]) -> list[memoryview]:
-        """The compressed bytes of some blocks."""
-        whole = self._outer.buffer
-        if whole is not None:
-            return [whole[block.packed_start : block.packed_stop] for block in blocks]
-        views = [memoryview(bytearray(b.packed_stop - b.packed_start)) for b in blocks]
+        """The compressed bytes of some blocks, read with their neighbours.
+
+        They are not mapped: a file that is cut meanwhile would end this process.
+        """
+        runs: list[tuple[int, memoryview]] = []
+        views: list[memoryview] = []
+        for run in _neighbours(blocks):
+            start, stop = run[0].packed_start, run[-1].packed_stop
+            whole = memoryview(bytearray(stop - start))
+            runs.append((start, whole))
+            views += [
+                whole[block.packed_start - start : block.packed_stop - start] for block in run
+            ]
         if hasattr(self._outer, "readinto_many"):
-            starts = [block.packed_start for block in blocks]
-            self._outer.readinto_many(list(zip(starts, views, strict=True)))
+            self._outer.readinto_many(runs)
         else:
-            for block, view in zip(blocks, views, strict=True):
-                self._outer.readinto_at(block.packed_start, view)
+            for start, whole in runs:
+                self._outer.readinto_at(start, whole)
         return views
 
     def _keep(self, block: Block, content: bytes) -> None:
@@ -341,6 +343,18 @@ class BlockedContent(ContentByRanges):
             while self._kept and kept + len(content) > _KEPT_NBYTES:
                 kept -= len(self._kept.pop(next(iter(self._kept))))
             self._kept[block.start] = content
+
+
+def _neighbours(blocks: list[Block]) -> Iterator[list[Block]]:
+    """Blocks in lists of those that lie side by side in the compressed file."""
+    run: list[Block] = []
+    for block in blocks:
+        if run and run[-1].packed_stop != block.packed_start:
+            yield run
+            run = []
+        run.append(block)
+    if run:
+        yield run
 
 
 def _batches(blocks: Iterator[Block]) -> Iterator[list[Block]]:
