@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import COMPRESS, PACKINGS, blocked_gz, named_gz, zstd
+from idxfile import UnsupportedError
 from idxfile.codecs import (
     BLOCK_NBYTES,
     CODECS,
@@ -182,6 +183,32 @@ def test_a_stream_cut_at_any_byte_is_called_cut(name: str) -> None:
         assert problem.message == f"the {name} stream is cut: {count} of 60 bytes inflated"
         assert (problem.found, problem.expected) == (count, 60)
         assert problem.offset == length
+
+
+def beyond(kind: str) -> tuple[str, bytes]:
+    """A right stream, and what it needs that it is not given."""
+    content = b"".join(b"%07d," % number for number in range(20_000))
+    if kind == "xz":
+        filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 29}]
+        return kind, lzma.compress(content, filters=filters)
+    if kind == "window":
+        packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 30})
+        return "zst", packer.compress(content) + packer.flush()
+    samples = [content[at : at + 800] for at in range(0, len(content), 800)]
+    return "zst", zstd.compress(content, zstd_dict=zstd.train_dict(samples, 4000))
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "window", "xz"])
+def test_a_stream_that_asks_for_more_than_it_is_given_is_not_called_damaged(kind: str) -> None:
+    name, packed = beyond(kind)
+    content, stream = inflate(name, packed)
+    assert (content, codes(stream)) == (b"", ["stream-unsupported"])
+    problem = stream.problems[0]
+    assert "needs" in problem.message
+    assert problem.hint
+    assert problem.hint.startswith("decompress it with")
+    with pytest.raises(UnsupportedError):
+        raise problem.error()
 
 
 @pytest.mark.usefixtures("deflater")

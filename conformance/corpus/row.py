@@ -34,6 +34,7 @@ CLASS_OF = {
     "trailing-data": "data",
     "stream-truncated": "stream",
     "stream-damaged": "stream",
+    "stream-unsupported": "stream",
     "stream-checksum": "stream",
     "stream-junk": "stream",
 }

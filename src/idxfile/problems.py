@@ -110,6 +110,13 @@ PROBLEMS: dict[str, ProblemKind] = {
             salvageable=True,
         ),
         ProblemKind(
+            "stream-unsupported",
+            "error",
+            UnsupportedError,
+            "The compressed stream asks for a dictionary, or for more memory than it is given.",
+            salvageable=True,
+        ),
+        ProblemKind(
             "stream-checksum",
             "error",
             ChecksumError,

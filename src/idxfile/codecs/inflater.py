@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..problems import Problem
 from .decoding import ChecksumMismatch, Decoder
@@ -27,6 +27,30 @@ INPUT_NBYTES = 1 << 18
 FIRST_NBYTES = 1 << 12
 """How much a decoder gets first: a file of many small members is not copied for each of them."""
 _NOT_ZERO = re.compile(rb"[^\0]")
+
+
+class _Beyond(NamedTuple):
+    """What a stream may ask for that no reader here gives."""
+
+    said: str
+    """How the library says so."""
+    needs: str
+    hint: str
+
+
+_BEYOND = (
+    _Beyond(
+        "Dictionary mismatch",
+        "the dictionary that it was compressed with",
+        "decompress it with `zstd -d -D DICTIONARY`",
+    ),
+    _Beyond(
+        "too much memory",
+        "a window of more than 128 MiB",
+        "decompress it with `zstd -d --long=31`",
+    ),
+    _Beyond("Memory usage limit", "more than 256 MiB of memory", "decompress it with `xz -d`"),
+)
 
 
 def _decoding_errors() -> tuple[type[Exception], ...]:
@@ -112,7 +136,7 @@ class Inflater:
                 self._end(self._wrong_checksum(*mismatch.args))
                 break
             except _decoding_errors() as error:
-                self._end(self._damaged(error))
+                self._end(self._beyond(error) or self._damaged(error))
                 break
             if self.members == 0 and isinstance(decoder, GzipDecoder):
                 self.stored_name = decoder.name
@@ -176,6 +200,20 @@ class Inflater:
             expected=stored,
             hint="the file was damaged on its way: fetch it again",
         )
+
+    def _beyond(self, error: Exception) -> Problem | None:
+        """What the stream asks for; None where it is damaged."""
+        for row in _BEYOND:
+            if row.said in str(error):
+                return Problem(
+                    "stream-unsupported",
+                    f"the {self.codec.name} stream needs {row.needs}: {self._of_expected()}",
+                    offset=self._consumed,
+                    found=self.nbytes,
+                    expected=self.expected_nbytes,
+                    hint=row.hint,
+                )
+        return None
 
     def _damaged(self, error: Exception) -> Problem:
         return Problem(

@@ -180,7 +180,7 @@ def _right_header(
         done.append("dropped the junk after the compressed stream")
     if "stream-truncated" in codes:
         done.append("took what the cut stream gives")
-    if codes & {"stream-damaged", "stream-checksum"}:
+    if codes & {"stream-damaged", "stream-unsupported", "stream-checksum"}:
         done.append("took what the damaged stream gives: its values are not certain")
     count = there.shape[0] if there.ndim else 1
     whole, rest = count, report.data_nbytes - there.nbytes
