@@ -21,11 +21,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import COMPRESS, KINDS, PACKINGS, SEEKABLE, STREAMS, OnlyRead, Places, ShortReads
+from conftest import (
+    COMPRESS,
+    KINDS,
+    PACKINGS,
+    SEEKABLE,
+    SOURCE,
+    STREAMS,
+    OnlyRead,
+    Places,
+    ShortReads,
+)
 from idxfile.codecs import blocked_member
 from idxfile.errors import FormatError, IdxError, UnsupportedError
-from idxfile.source import InOrder, Spool, header_prefix, open_source, pieces
+from idxfile.source import InOrder, Spool, header_prefix, open_outer_source, open_source, pieces
 from idxfile.source.local import reserve
+from idxfile.source.locking import Lock
+from idxfile.source.seeking import GzipMembers
 
 NOISE = random.Random(3).randbytes(5000)
 RANGES = [(0, 0), (0, 1), (5, 9), (0, 1024), (1000, 1100), (4990, 5000), (4990, 6000), (6000, 7000)]
@@ -529,6 +541,22 @@ def test_a_stream_that_was_interrupted_is_to_be_opened_again(packing: str) -> No
     assert source.problems == []
 
 
+def test_locks_of_sources_are_free_in_a_forked_process() -> None:
+    told = {"locking.py", "pool.py"}  # the latter for a single call
+    files = sorted((SOURCE / "source").rglob("*.py"))
+    bare = {file.name for file in files if "threading.Lock" in file.read_text(encoding="utf-8")}
+    assert bare == told
+    lock = Lock()
+    with lock:
+        child = os.fork()
+        if not child:
+            taken = threading.Thread(target=lock.__enter__, daemon=True)
+            taken.start()
+            taken.join(10)
+            os._exit(taken.is_alive())
+        assert os.waitpid(child, 0)[1] == 0
+
+
 FORKED = """
 import io, os, sys, threading
 import idxfile
@@ -577,3 +605,13 @@ def test_a_forked_process_waits_for_no_thread_that_did_not_come_along(
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_hop_that_was_interrupted_leaves_no_member_behind() -> None:
+    outer = open_outer_source(PACKED["blocked"](MUCH))
+    members = GzipMembers(outer, len(MUCH))
+    right = members.find(120_000)
+    members = GzipMembers(outer, len(MUCH))
+    first = members.find(0)
+    members._packed.append(first.packed_stop + 50_000)  # what the member holds was not added
+    assert members.find(120_000) == right

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import tempfile
-import threading
 import weakref
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,6 +21,7 @@ from ..codecs import Inflater, codec_named, crc32
 from ..problems import Problem
 from .content import ContentByRanges, UnfitError
 from .local import LocalFile
+from .locking import Lock
 from .places import home
 from .pool import Pool
 
@@ -70,7 +70,7 @@ class IndexedContent(ContentByRanges):
         end = outer.read_at(max(0, outer.size - _END_NBYTES), outer.size)
         self._key = hashlib.sha256(os.fsencode(identity) + end).hexdigest()[:40]
         self._outer = outer
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._reader: Any = None
         self._process = 0
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 from array import array
 from bisect import bisect_right
 from collections import deque
@@ -25,6 +24,7 @@ from ..problems import Problem
 from .blocked import HEADER_NBYTES, inflate_member, member_nbytes
 from .content import Block, ContentByRanges, UnfitError
 from .frames import COUNTED_NBYTES, frame_table
+from .locking import Lock
 from .places import is_url
 from .threads import threads
 
@@ -99,7 +99,7 @@ class GzipMembers:
         self._packed = array("Q", [0])
         """Where each member begins, and where the last one known ends."""
         self._content = array("Q", [0])
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._counted = False
 
     @classmethod
@@ -168,6 +168,7 @@ class GzipMembers:
 
     def _hop(self) -> bool:
         """Go behind the next member; False at the end."""
+        del self._packed[len(self._content) :]  # of a hop that was interrupted
         at = self._packed[-1]
         length = member_nbytes(self._outer.read_at(at, at + HEADER_NBYTES))
         if length is None or at + length > self._outer.size:
@@ -243,7 +244,7 @@ class BlockedContent(ContentByRanges):
         self._outer = outer
         self._blocks = blocks
         self._kept: dict[int, bytes] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def readinto_many(self, parts: Sequence[tuple[int, memoryview]]) -> None:
         """Fill many buffers, each from its own position, ascending; inflate each block once.

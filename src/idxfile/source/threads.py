@@ -10,6 +10,8 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from .locking import Lock
+
 if TYPE_CHECKING:
     from .pool import Pool
 
@@ -30,7 +32,7 @@ _PIECES_NBYTES = 1 << 22
 """The C library gives memory back to the system at once, and takes it anew for each piece, until a
 larger piece than this came and went: from then on it keeps so much at hand for every thread."""
 
-_lock = threading.Lock()
+_lock = Lock()
 _pool: Pool | None = None
 _process = 0
 _own = threading.local()
@@ -53,13 +55,3 @@ def threads() -> Pool | None:
 
 def _begin() -> None:
     _own.is_worker = True
-
-
-def _forked() -> None:
-    """Another thread may have held the lock when this process was forked."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -8,12 +8,12 @@ import http.client
 import os
 import socket
 import ssl
-import threading
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ...errors import FetchError
+from ..locking import Lock
 from ..places import public
 from . import faults
 from .faults import DeniedError, SilentStoreError, pause, status_error
@@ -91,7 +91,7 @@ class Client:
     def __init__(self, url: str) -> None:
         self.name = public(url)
         self._url = self._where = url
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._idle: list[tuple[Route, Any]] = []
         self._process = os.getpid()
 
