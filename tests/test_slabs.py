@@ -160,6 +160,31 @@ def test_ctrl_c_leaves_no_lock_of_the_executor_taken():
     assert done.returncode == 0, done.stderr
 
 
+def die_once(folder: str) -> str:
+    """Dies when it is told to, the first time."""
+    mark, go = Path(folder, "mark"), Path(folder, "go")
+    if mark.exists():
+        return "again"
+    mark.touch()
+    while not go.exists():
+        time.sleep(0.005)
+    os._exit(1)
+
+
+def test_a_pool_that_breaks_with_slabs_that_were_cancelled_is_replaced(tmp_path):
+    """The standard library's thread fails at the first of them, with a traceback."""
+    with Processes(1) as pool:
+        first = pool.submit(die_once, str(tmp_path))
+        others = [pool.submit(abs, -number) for number in range(9)]
+        assert others[4].cancel()
+        (tmp_path / "go").touch()
+        assert first.result(60) == "again"
+        assert [other.result(60) for other in others if not other.cancelled()] == [
+            *range(4),
+            *range(5, 9),
+        ]
+
+
 def lose_a_worker(mark: str, slab: Slab) -> tuple[int, int]:
     """The first who comes by dies in the middle of it."""
     try:

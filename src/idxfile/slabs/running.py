@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .interrupts import result_of, undisturbed, wait_for
@@ -139,6 +141,12 @@ class _Task(Future[R]):
             self.set_running_or_notify_cancel()
 
 
+def _told(future: Future[Any], error: BaseException | None) -> None:
+    """Tell a future what went wrong, unless it was cancelled."""
+    with suppress(InvalidStateError):
+        Future.set_exception(future, error)
+
+
 class Processes(Executor):
     """Worker processes of this machine, replaced when one is lost.
 
@@ -184,9 +192,12 @@ class Processes(Executor):
             pool = self._pool
         try:
             inner = result.inner = pool.submit(fn, *args, **kwargs)
-        except BrokenExecutor as error:
+        except RuntimeError as error:  # it is broken, or was shut down meanwhile
             self._again(error, pool, result, attempts, fn, args, kwargs)
             return
+
+        # A pool that breaks tells all that it had, and would stop at one that was cancelled.
+        inner.set_exception = partial(_told, inner)  # type: ignore[method-assign]
 
         def arrived(done: Future[R]) -> None:
             if done.cancelled():
