@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+import subprocess
 import sys
+import time
 import zlib
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,7 +17,7 @@ import numpy as np
 import pytest
 
 import idxfile
-from conftest import idx_bytes
+from conftest import blocked_gz, idx_bytes
 from idxfile import ChecksumError, FormatError, TruncatedError
 from idxfile.source import indexed
 
@@ -285,3 +287,55 @@ def test_the_file_that_was_opened_is_read_whatever_becomes_of_its_name(
         else:
             path.unlink()
         assert np.array_equal(x[12_345], ARRAY[12_345])
+
+
+def test_what_was_left_by_one_who_was_killed_is_removed(path: Path) -> None:
+    folder = path.parent / "home" / "indexes"
+    for name, age in ((".old", 4000), (".new", 1000)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "index").write_bytes(b"half an index")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    shown(path)
+    assert not (folder / ".old").exists()
+    assert (folder / ".new" / "index").exists()
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_program_may_end_while_a_daemon_reads(path: Path, made: bool) -> None:
+    code = """
+import sys, threading, idxfile
+from idxfile.source import indexed
+path, made = sys.argv[1], sys.argv[2] == "True"
+x = idxfile.open(path, spool_nbytes=1000)
+if made:
+    x[5]
+begun = threading.Event()
+def read_on():
+    while True:
+        begun.set()
+        x[7]
+        idxfile.open(path, spool_nbytes=1000)[3]
+threading.Thread(target=read_on, daemon=True).start()
+begun.wait()
+"""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code, str(path), str(made)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_blocks_that_are_not_as_they_should_be_are_no_matter_for_an_index(
+    path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """rapidgzip would print what it thinks of them."""
+    data = bytearray(blocked_gz(DATA))
+    second = int.from_bytes(data[16:18], "little") + 1
+    data[second + 16] ^= 1  # where the member says how long it is
+    path.write_bytes(data)
+    shown(path)
+    assert capfd.readouterr() == ("", "")
+    assert indexes(path) == []

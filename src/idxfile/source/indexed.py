@@ -7,10 +7,14 @@ goes through the file beside it, and an index is kept only where both found the 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
+import threading
+import time
 import weakref
 from collections.abc import Sequence
 from importlib import import_module
@@ -19,6 +23,7 @@ from typing import Any
 
 from ..codecs import Inflater, codec_named, crc32
 from ..problems import Problem
+from .blocked import HEADER_NBYTES, member_nbytes
 from .content import ContentByRanges, UnfitError
 from .local import LocalFile
 from .locking import Lock
@@ -33,6 +38,9 @@ SPACING_NBYTES = 1 << 21
 _PIECE_NBYTES = 1 << 20
 
 _END_NBYTES = 1 << 10
+
+_LEFT_SECONDS = 3600
+"""A folder that nobody has written into for so long belongs to nobody."""
 
 _DEFLATE_MOST = 1032
 """No deflate stream holds more than so many bytes in one of its own."""
@@ -50,6 +58,8 @@ def indexed(outer: Any, codecs: tuple[str, ...], nbytes: int, worth: bool) -> In
     if codecs != ("gz",) or not isinstance(outer, LocalFile) or not find_spec("rapidgzip"):
         return None
     if nbytes > outer.size * _DEFLATE_MOST:  # a header that promises what cannot be there
+        return None
+    if member_nbytes(outer.read_at(0, HEADER_NBYTES)):  # of blocks that are not as they should be
         return None
     content = IndexedContent(outer, codecs, nbytes)
     return content if worth or content.find() else None
@@ -116,12 +126,16 @@ class IndexedContent(ContentByRanges):
         """Drop the reader; the file below belongs to another."""
         with self._lock:
             if self._reader is not None and self._process == os.getpid():
-                self._close()
+                self._reader.close()
             self._reader = None
 
     def _open(self) -> Any:
         # A reader has threads, and they do not come along when a process is forked.
         if self._reader is None or self._process != os.getpid():
+            with _living:
+                if _ended.is_set():
+                    raise UnfitError
+                _live.add(self)
             found = self.find()
             if found is None or not self._import(found):
                 if found is not None:  # of another version of the package
@@ -137,14 +151,12 @@ class IndexedContent(ContentByRanges):
             reader = _reader_of(self._outer, 1)
         except (OSError, RuntimeError, ValueError) as error:
             raise UnfitError from error
-        # One that is open when the interpreter ends makes it abort.
-        close = weakref.finalize(self, reader.close)
         try:
             reader.import_index(path)
         except (OSError, RuntimeError, ValueError):
-            close()
+            reader.close()
             return False
-        self._reader, self._close, self._process = reader, close, os.getpid()
+        self._reader, self._process = reader, os.getpid()
         return True
 
     def _mark(self, path: str) -> str:
@@ -160,6 +172,7 @@ class IndexedContent(ContentByRanges):
         folder = _folder()
         try:
             os.makedirs(folder, exist_ok=True)
+            _tidy(folder)
             with tempfile.TemporaryDirectory(prefix=".", dir=folder) as temporary:
                 path = os.path.join(temporary, "index")
                 with (
@@ -194,6 +207,24 @@ class IndexedContent(ContentByRanges):
         return found
 
 
+_live: weakref.WeakSet[IndexedContent] = weakref.WeakSet()
+_living = Lock()
+_ended = threading.Event()
+
+
+@atexit.register
+def _end() -> None:
+    """Close all readers: one that is open when the interpreter ends makes it abort.
+
+    Threads that nobody waits for may be reading still; they go on without an index.
+    """
+    with _living:
+        _ended.set()
+        live = [*_live]
+    for content in live:
+        content.close()
+
+
 def _read_all(reader: Any, nbytes: int) -> tuple[int, int]:
     """How many bytes come, and their checksum; those of a content that is too long are not read.
 
@@ -205,7 +236,7 @@ def _read_all(reader: Any, nbytes: int) -> tuple[int, int]:
     while got := reader.readinto(buffer):
         count += got
         crc = crc32(buffer[:got], crc)
-        if count > nbytes:
+        if count > nbytes or _ended.is_set():
             break
     if count != nbytes:
         raise UnfitError
@@ -224,6 +255,14 @@ def _reader_of(outer: LocalFile, parallel: int) -> Any:
         reader.close()
         raise UnfitError
     return reader
+
+
+def _tidy(folder: str) -> None:
+    """Remove what was left here by those who were killed over it."""
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            if entry.name.startswith(".") and time.time() - entry.stat().st_mtime > _LEFT_SECONDS:
+                shutil.rmtree(entry.path)
 
 
 def _folder() -> str:
