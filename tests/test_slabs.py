@@ -572,3 +572,20 @@ def test_a_set_that_was_written_anew_is_another_set(tmp_path, new):
         with pytest.raises(FormatError, match="not what it was said to be") as caught:
             again[0].read()
     assert caught.value.code == "shard-changed"
+
+
+def test_a_program_that_its_workers_would_begin_again_is_told(tmp_path):
+    make(tmp_path / "x.idx")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import idxfile\n"
+        "with idxfile.Processes(2) as workers:\n"
+        "    print(idxfile.stats('x.idx', executor=workers).mean)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.splitlines()[-1].endswith('under `if __name__ == "__main__":`')

@@ -25,6 +25,11 @@ AHEAD = 64
 
 _ATTEMPTS = 4
 
+_NEVER_BEGAN = (
+    " No process came to the end of any work. New ones import the file that is run: what begins the "
+    'work stands there under `if __name__ == "__main__":`'
+)
+
 _PATIENCE = 60.0
 """Seconds: what runs somewhere else may have been lost with its machine."""
 
@@ -162,6 +167,8 @@ class Processes(Executor):
         self._lock = threading.Lock()
         self._pool = self._new()
         self._closed = False
+        self._proven = False
+        """Whether a process has ever come to do its work."""
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
         """Run a call in one of the processes; again in a new one if that was lost."""
@@ -180,6 +187,8 @@ class Processes(Executor):
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise SystemExit(1)  # a worker that imports what began it; `_again` tells the user
         # Forked children would inherit the locks of threads that do not live in them.
         ways = multiprocessing.get_all_start_methods()
         way = "forkserver" if "forkserver" in ways else "spawn"
@@ -204,6 +213,7 @@ class Processes(Executor):
                 result.give_up()
                 return
             error = done.exception()
+            self._proven = self._proven or not isinstance(error, BrokenExecutor)
             if isinstance(error, BrokenExecutor):
                 self._again(error, pool, result, attempts, fn, args, kwargs)
             elif result.set_running_or_notify_cancel():
@@ -229,4 +239,6 @@ class Processes(Executor):
         if not over:
             self._attempt(result, left - 1, *call)
         elif result.set_running_or_notify_cancel():
+            if not (self._proven or self._closed):
+                error = BrokenExecutor(f"{error}{_NEVER_BEGAN}")
             result.set_exception(error)
