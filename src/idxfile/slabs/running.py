@@ -26,8 +26,8 @@ AHEAD = 64
 _ATTEMPTS = 4
 
 _NEVER_BEGAN = (
-    " No process came to the end of any work. New ones import the file that is run: what begins the "
-    'work stands there under `if __name__ == "__main__":`'
+    " No process came to the end of any work. New ones import the file that is run: what begins "
+    'the work stands there under `if __name__ == "__main__":`'
 )
 
 _PATIENCE = 60.0
