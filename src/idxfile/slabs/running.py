@@ -209,7 +209,7 @@ class Processes(Executor):
         inner.set_exception = partial(_told, inner)  # type: ignore[method-assign]
 
         def arrived(done: Future[R]) -> None:
-            if done.cancelled():
+            if done.cancelled() or result.cancelled():  # nobody wants it any more
                 result.give_up()
                 return
             error = done.exception()
