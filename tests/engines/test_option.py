@@ -59,6 +59,7 @@ def test_a_number_of_workers_is_one(words: str) -> None:
     assert "is no number of workers" in answer.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "told"),
     {

@@ -139,6 +139,7 @@ def test_plain_http_is_spoken_only_where_it_is_asked_for(
     assert settings.is_plain(scheme) is plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.schemes[0])
 def test_each_package_knows_the_words_of_its_stores(store: Store) -> None:
     """Whatever is written, an address of a store begins with what both of its packages know."""
