@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import sys
 import zipfile
@@ -107,3 +108,13 @@ def test_a_changed_archive_is_noticed(archive: Path) -> None:
         made.writestr("stored.idx", idx_bytes(99 - IMAGES))
     with pytest.raises(FormatError, match="has changed since it was pickled"):
         pickle.loads(travelling)
+
+
+def test_an_archive_that_no_library_knows_is_called_one() -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("a.idx", b"\0\0\x08\x01\0\0\0\0")
+    damaged = bytearray(content.getvalue())
+    damaged[damaged.index(b"PK\x01\x02") + 6] = 255  # the version that it takes to unpack it
+    with pytest.raises(FormatError, match="a zip archive"):
+        idxfile.read(bytes(damaged))

@@ -121,7 +121,9 @@ def _by_members(rows: Iterable[Format], names: list[str]) -> list[Format]:
 
 def _archived(path: str) -> list[str]:
     """The first names in a zip or tar archive; none where it is damaged."""
-    with contextlib.suppress(zipfile.BadZipFile, tarfile.TarError, OSError, EOFError):
+    with contextlib.suppress(
+        zipfile.BadZipFile, NotImplementedError, tarfile.TarError, OSError, EOFError
+    ):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 return archive.namelist()[:_LISTED]

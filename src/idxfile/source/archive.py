@@ -88,7 +88,7 @@ def with_members(problems: Iterable[Problem], source: Any) -> list[Problem]:
         return found
     if source.codecs or source.read_at(0, 4) != b"PK\x03\x04":
         return found
-    with contextlib.suppress(zipfile.BadZipFile, OSError, ValueError):
+    with contextlib.suppress(zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         with zipfile.ZipFile(_Seekable(source)) as archive:
             hint = f"give one of its members, as zip://NAME::{source.name}: {_shown(archive)}"
         return [replace(p, hint=hint) if p.code == "foreign" else p for p in found]

@@ -264,7 +264,7 @@ class Zip(Place):
         super().__init__(path)
         try:
             self._zip = zipfile.ZipFile(path)
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, NotImplementedError) as error:
             raise FormatError(f"this zip archive cannot be read: {error}", file=path) from error
         for member in self._zip.infolist():
             name = member.filename.replace("\\", "/")
