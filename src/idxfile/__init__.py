@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from .formats.conversion import Conversion, convert
     from .formats.table import FORMATS
+    from .growing import append
     from .header import Header, examine
     from .pairs import open_dataset
     from .problems import PROBLEMS, Problem
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from .summary import Stats, stats
     from .viewer import sheet, show
     from .viewer.web import view
-    from .writer import IdxWriter, append, concat, create, encode, write
+    from .writer import IdxWriter, concat, create, encode, write
 
 __version__ = "0.1.0"
 
@@ -72,6 +73,7 @@ _ROOMS = {
     ),
     "formats.conversion": ("Conversion", "convert"),
     "formats.table": ("FORMATS",),
+    "growing": ("append",),
     "header": ("Header", "examine"),
     "pairs": ("open_dataset",),
     "problems": ("PROBLEMS", "Problem"),
@@ -84,7 +86,7 @@ _ROOMS = {
     "summary": ("Stats", "stats"),
     "viewer": ("sheet", "show"),
     "viewer.web": ("view",),
-    "writer": ("IdxWriter", "append", "concat", "create", "encode", "write"),
+    "writer": ("IdxWriter", "concat", "create", "encode", "write"),
 }
 """Room → what the house's door shows of it."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from .codecs import codec_of_name
 from .errors import UnsupportedError
-from .header import Header
+from .header import COUNT_OFFSET, Header
 from .placing import ForStore, InFolder, InStore, Place
 from .shards import Manifest, ShardFacts, named_shards
 from .sink import Sink, errors_named, open_sink
@@ -27,7 +27,6 @@ from .source.places import file_of, is_url, local_path, public
 
 __all__: list[str] = []
 
-_COUNT_OFFSET = 4
 _PIECE_NBYTES = 1 << 20
 
 
@@ -241,7 +240,7 @@ class ShardsSink:
 
     def patch(self, offset: int, data: bytes) -> None:
         """Write the number of all items; nothing else is ever changed."""
-        assert offset == _COUNT_OFFSET
+        assert offset == COUNT_OFFSET
         self._count = int.from_bytes(data, "big")
 
     def commit(self) -> None:
@@ -295,7 +294,7 @@ class ShardsSink:
             source.close()
             fd = os.open(path, os.O_RDWR)
             try:
-                write_exactly(fd, items.to_bytes(4, "big"), _COUNT_OFFSET)
+                write_exactly(fd, items.to_bytes(4, "big"), COUNT_OFFSET)
                 os.fsync(fd)
             finally:
                 os.close(fd)

@@ -15,27 +15,17 @@ import numpy as np
 
 from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator, random_order
-from .classes import renumbered, write_classes
-from .cutting import shard_count
+from .classes import renumbered
 from .elements import Array, smallest_type
 from .errors import PairError, sides
-from .header import Header
 from .items import Items
-from .names import pair_names, refuse_rivals
-from .placing import names_there
+from .saving import Pair
 from .selection import select
-from .shards import named_shards
-from .slabs.choosing import through_buckets, write_items
-from .source.places import beside, file_of, is_url, public
 from .summary import Stats, stats
-from .writer import create
 
 __all__ = ["Dataset"]
 
 _LABELS_AT_ONCE = 1 << 22
-
-_PIECE_NBYTES = 1 << 20
-
 
 _QUICKLY_COUNTED = 1 << 22
 """Up to so many labels are counted to show a data set."""
@@ -395,33 +385,14 @@ class Dataset:
             FileExistsError: for shards in another number, or in a store.
             ValueError: for an executor together with a codec, and no shards.
         """
-        header = Header.of(self._images.dtype.name, self._images.shape)
-        shards = shard_count(header, shards, shard_nbytes)
-        if executor is not None and codec is not None and shards is None:
-            raise ValueError(
-                "a compressed file is written from front to back: with an executor, say how many "
-                "shards"
-            )
-        path = os.fsdecode(folder)
-        if not is_url(path):
-            os.makedirs(path, exist_ok=True)
-        images_name, labels_name = self.saved_names(path, codec=codec)
-        both = [os.path.basename(file_of(name)) for name in (images_name, labels_name)]
-        if shards is not None:
-            sets = [named_shards(name, shards) for name in both]
-            both = [names.numbered(n) for names in sets for n in range(shards)]
-        refuse_rivals(public(path) if is_url(path) else path, names_there(_slashed(path)), both)
-        table = self._saved_table()
-        packing: dict[str, Any] = {"shards": shards, "codec": codec, "blocked": blocked}
-        many = executor is not None or shards is not None
-        if many or (codec is None and not is_url(path) and through_buckets(self._images)):
-            write_items(self._images, images_name, executor=executor, **packing)
-        else:
-            _write_all(images_name, self._images, **packing)
-        _write_all(labels_name, Items([table]), **packing)
-        if self.classes is not None:
-            write_classes(path, self.classes)
-        return self.saved_names(path, codec=codec, shards=shards)
+        pair = self._pair()
+        return pair.write(
+            os.fsdecode(folder),
+            codec=codec,
+            blocked=blocked,
+            shards=pair.shard_count(shards, shard_nbytes),
+            executor=executor,
+        )
 
     def saved_names(
         self,
@@ -432,21 +403,8 @@ class Dataset:
         shard_nbytes: int | None = None,
     ) -> tuple[str, str]:
         """The paths that `save` would write; of shards, the patterns that stand for them."""
-        header = Header.of(self._images.dtype.name, self._images.shape)
-        shards = shard_count(header, shards, shard_nbytes)
-        table = self._saved_table()
-        images, labels = pair_names(
-            self.split or "train",
-            (self._images.ndim, self._images.dtype.name),
-            (table.ndim, table.dtype.name),
-            codec,
-        )
-        if shards is not None:
-            images, labels = (named_shards(name, shards).pattern for name in (images, labels))
-        path = os.fsdecode(folder)
-        if is_url(path):
-            return beside(_slashed(path), images), beside(_slashed(path), labels)
-        return os.path.join(path, images), os.path.join(path, labels)
+        pair = self._pair()
+        return pair.names(os.fsdecode(folder), codec, pair.shard_count(shards, shard_nbytes))
 
     def __getstate__(self) -> dict[str, Any]:
         """Labels that lie in a file travel as the images do: as the place of the file."""
@@ -466,9 +424,10 @@ class Dataset:
 
     # Inside
 
-    def _saved_table(self) -> Array:
-        """The labels in the smallest type that holds them all."""
-        return self._table.astype(smallest_type(self._table) or self._table.dtype, copy=False)
+    def _pair(self) -> Pair:
+        """What is saved: the labels in the smallest type that holds them all."""
+        labels = self._table.astype(smallest_type(self._table) or self._table.dtype, copy=False)
+        return Pair(self._images, labels, self.split or "train", self.classes)
 
     def _with(
         self, images: Items, table: Array, classes: Sequence[str | None] | None = None
@@ -528,22 +487,3 @@ def _positions(items: Any, count: int) -> Array:
     if isinstance(near, range):
         near = np.arange(near.start, near.stop, near.step)
     return np.atleast_1d(near[chosen.key])
-
-
-def _slashed(folder: str) -> str:
-    """A folder as `beside` takes an address: with its slash at the end."""
-    return f"{folder.rstrip('/')}/" if is_url(folder) else folder
-
-
-def _write_all(name: str, items: Items, **options: Any) -> None:
-    """Write items as one IDX file, or a set of them, streaming."""
-    writer = create(
-        name, dtype=items.dtype, item_shape=items.item_shape, count=len(items), **options
-    )
-    # One piece of memory, which stays in the cache between reading and writing.
-    step = max(1, _PIECE_NBYTES // max(1, items.item_nbytes))
-    piece = np.empty((min(step, len(items)), *items.item_shape), items.dtype)
-    with writer:
-        for start in range(0, len(items), step):
-            places = np.arange(start, min(start + step, len(items)))
-            writer.append(items.take(places, out=piece[: len(places)]))

@@ -51,6 +51,9 @@ ByteOrder = Literal["big", "little"]
 
 MAX_NDIM = 255
 MAX_DIMENSION = 2**32 - 1
+COUNT_OFFSET = 4
+"""Where the first dimension stands: the number of items."""
+
 MAX_HEADER_NBYTES = 4 + 4 * MAX_NDIM
 MAX_ARRAY_NDIM = 64
 """What a NumPy array can have (NumPy 2)."""

@@ -12,10 +12,11 @@ import click
 from ..array import IdxArray, open
 from ..codecs import codec_of_name
 from ..errors import FormatError, UnsupportedError, printable
+from ..growing import append
 from ..report.facts import counted
 from ..shards import named_shards
 from ..source.places import beside, file_of, is_url
-from ..writer import append, concat
+from ..writer import concat
 from .terms import force_option, place, refuse_to_overwrite, sets_kept
 
 
