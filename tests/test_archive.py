@@ -118,3 +118,12 @@ def test_an_archive_that_no_library_knows_is_called_one() -> None:
     damaged[damaged.index(b"PK\x01\x02") + 6] = 255  # the version that it takes to unpack it
     with pytest.raises(FormatError, match="a zip archive"):
         idxfile.read(bytes(damaged))
+
+
+def test_items_of_blocked_gzip_in_an_archive_here(tmp_path: Path) -> None:
+    items = np.random.default_rng(3).integers(0, 256, (5000, 100), np.uint8)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x.idx.gz", idxfile.encode(items, codec="gz", blocked=True))
+    with idxfile.open(f"zip://x.idx.gz::{tmp_path}/a.zip", spool_nbytes=1000) as x:
+        assert x.random_access
+        assert np.array_equal(x[4321], items[4321])

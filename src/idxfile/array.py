@@ -15,13 +15,12 @@ from .lazyarray import IdxArray, Mode, checked_out
 from .opening import (
     ShardRecipe,
     check_identity,
-    judge_spooled,
     no_array_error,
     open_header,
     recipe_of,
 )
 from .problems import Handling, settle
-from .source import SPOOL_NBYTES, LocalFile, Spool, header_prefix
+from .source import SPOOL_NBYTES, LocalFile, Spool, header_prefix, judge_spooled
 from .source.local import FileIdentity, reserve
 
 __all__ = ["IdxArray", "open", "read"]
@@ -239,12 +238,12 @@ def _read_spooled(source: Spool, header: Header, out: Array | None, problems: Ha
             memory = reserve(header.nbytes)
         except MemoryError:
             source.load()
-            judge_spooled(source, header, problems)
+            judge_spooled(source, header, source.size, problems)
             raise
         target = np.frombuffer(memory, header.dtype, header.size).reshape(header.shape)
     judged = source.size is not None
     source.drain(header.data_offset, as_bytes(target))
     if not judged:
-        judge_spooled(source, header, problems)
+        judge_spooled(source, header, source.size, problems)
     turn(target, header.stored_dtype)
     return target

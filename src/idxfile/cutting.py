@@ -18,11 +18,12 @@ from .codecs import codec_of_name
 from .errors import UnsupportedError
 from .header import COUNT_OFFSET, Header
 from .placing import ForStore, InFolder, InStore, Place
+from .sending import committed
 from .shards import Manifest, ShardFacts, named_shards
 from .sink import Sink, errors_named, open_sink
 from .source import open_source
 from .source.holding import Elements
-from .source.local import write_exactly
+from .source.local import digest_of, write_exactly
 from .source.places import file_of, is_url, local_path, public
 
 __all__: list[str] = []
@@ -72,7 +73,7 @@ def checked_target(target: Any) -> tuple[str, str]:
     if not isinstance(target, (str, os.PathLike)):
         raise TypeError(f"shards are written beside a path, not to a {type(target).__name__}")
     path = local_path(os.fsdecode(target))
-    return path, public(path) if is_url(path) else path
+    return path, public(path)
 
 
 def packing_of(path: str, codec: str | None, blocked: bool) -> dict[str, Any]:
@@ -300,16 +301,13 @@ class ShardsSink:
                 os.close(fd)
             return facts_of(path, items)
         header = Header.of(self._header.element.name, (items, *self._header.item_shape))
-        with contextlib.closing(Elements(source, header)) as elements:
-            shard = self._begun(number, items)
-            try:
-                piece = memoryview(bytearray(_PIECE_NBYTES))
-                while count := elements.readinto(piece):
-                    shard.write(piece[:count])
-                shard.commit()
-            except BaseException:
-                shard.abort()
-                raise
+        with (
+            contextlib.closing(Elements(source, header)) as elements,
+            committed(self._begun(number, items)) as shard,
+        ):
+            piece = memoryview(bytearray(_PIECE_NBYTES))
+            while count := elements.readinto(piece):
+                shard.write(piece[:count])
         return shard.facts(items)
 
     def _finish_all(self) -> None:
@@ -369,9 +367,7 @@ class Shard:
 
 def facts_of(path: str, items: int) -> ShardFacts:
     """What a finished shard of so many items is, by reading it; its name is settled at the end."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return ShardFacts("", items, os.path.getsize(path), digest)
+    return ShardFacts("", items, os.path.getsize(path), digest_of(path))
 
 
 class _Tally:

@@ -20,10 +20,10 @@ from .elements import Array, as_bytes, exactly, numbers, read_many, turn
 from .errors import sides
 from .gathering import gather, read_ahead, read_items, rows_of, scatter
 from .header import Header
-from .opening import Recipe, ShardRecipe, judge_spooled, no_array_error
+from .opening import Recipe, ShardRecipe, no_array_error
 from .problems import Handling
 from .selection import Items, in_bounds, select
-from .source import LocalFile, Memory, Source, Spool
+from .source import LocalFile, Memory, Source, Spool, judge_spooled
 from .source.content import UnfitError
 from .source.local import memory_nbytes
 from .source.locking import Lock
@@ -258,7 +258,8 @@ class IdxArray:
         wanted = in_bounds(wanted, count)
         item_shape = self._header.item_shape
         shape = wanted.shape + item_shape
-        target = np.empty(shape, self.dtype) if out is None else self._checked_out(out, shape)
+        target = np.empty(shape, self.dtype) if out is None else out
+        checked_out(target, shape, self.dtype, self.name)
         if stored is None:
             unique, inverse = np.unique(wanted, return_inverse=True)
             self._gather(unique).take(inverse.reshape(wanted.shape), 0, target, "clip")
@@ -521,7 +522,8 @@ class IdxArray:
                     if self._stored is None:
                         self._source.load()
                         if not self._judged:
-                            judge_spooled(self._source, self._header, self._problems)
+                            source = self._source
+                            judge_spooled(source, self._header, source.size, self._problems)
                         self._attach()
         return self._stored
 
@@ -616,9 +618,6 @@ class IdxArray:
     def _local_file(self) -> LocalFile:
         assert isinstance(self._source, LocalFile)  # mode "r+" opens nothing else
         return self._source
-
-    def _checked_out(self, out: Array, shape: tuple[int, ...]) -> Array:
-        return checked_out(out, shape, self.dtype, self.name)
 
 
 def checked_out(out: Array, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Array:

@@ -6,13 +6,13 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import FormatError, UnsupportedError
 from .header import MAX_ARRAY_NDIM, ByteOrder, Header, examine
 from .problems import Handling, settle
-from .source import SPOOL_NBYTES, Spool, header_prefix, open_source
+from .source import SPOOL_NBYTES, header_prefix, open_source
 from .source.local import FileIdentity
 from .source.places import absolute
 
@@ -86,17 +86,6 @@ def open_header(
         source.close()
         raise
     return source, header
-
-
-def judge_spooled(source: Spool, header: Header, problems: Handling) -> None:
-    """Judge a source whose length is known only now that all of it was read."""
-    found = list(source.problems)
-    if source.size != header.file_nbytes:
-        for problem in examine(header_prefix(source), source.size)[1]:
-            if problem.code == "trailing-data":  # it was read no further than one byte
-                problem = replace(problem, message=f"at least {problem.message}")
-            found.append(problem)
-    settle(found, problems, source.name)
 
 
 def recipe_of(

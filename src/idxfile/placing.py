@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from .errors import IdxWarning, UnsupportedError
-from .sending import send
+from .sending import send_file
 from .shards import Manifest, ShardName, sets_of, shard_name
 from .sink import errors_named, sync_folder
 from .source.places import beside, file_of, is_url, names_in, public
@@ -59,7 +59,7 @@ def refuse_other_sets(folder: str, names: ShardName) -> None:
 
 def _taken(folder: str, found: str, why: str) -> FileExistsError:
     text = f"There are {found}, and {why}: remove them, or choose another name"
-    return FileExistsError(errno.EEXIST, text, public(folder) if is_url(folder) else folder)
+    return FileExistsError(errno.EEXIST, text, public(folder))
 
 
 def names_there(folder: str) -> list[str]:
@@ -270,8 +270,7 @@ class ForStore:
         """Send the shards, and then the manifest."""
         with new_in_store(beside(self._url, ""), names):
             for number in range(names.total):
-                with open(self.path_of(number), "rb") as file:
-                    send(file, beside(self._url, names.numbered(number)))
+                send_file(self.path_of(number), beside(self._url, names.numbered(number)))
             write_whole(beside(self._url, names.manifest_name), manifest.encode())
         self._kept.close()
 

@@ -101,7 +101,7 @@ class Pair:
         if shards is not None:
             sets = [named_shards(name, shards) for name in mine]
             mine = [names.numbered(n) for names in sets for n in range(shards)]
-        shown = public(folder) if is_url(folder) else folder
+        shown = public(folder)
         refuse_rivals(shown, names_there(_slashed(folder)), mine)
 
 

@@ -121,6 +121,12 @@ def committed(sink: S) -> Iterator[S]:
         raise
 
 
+def send_file(path: str, url: str) -> None:
+    """Send a file of this machine."""
+    with open(path, "rb") as file:
+        send(file, url)
+
+
 def send(file: Any, url: str) -> None:
     """Send all of a file object, as an object that is there when it is complete."""
     nbytes = file.seek(0, os.SEEK_END)

@@ -111,6 +111,22 @@ def _open_path(path: str) -> Sink:
     return ObjectSink(open(path, "wb", buffering=0), path, owned=True)
 
 
+def put_in_place(temporary: str, final: str) -> None:
+    """Make a finished file durable and give it its name, beside which it was written."""
+    sync_file(temporary)
+    os.replace(temporary, final)
+    sync_folder(os.path.dirname(final))
+
+
+def sync_file(path: str) -> None:
+    """Make a file durable that somebody else has written."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def sync_folder(path: str) -> None:
     """Make a rename in a folder durable, where the system has such a thing.
 

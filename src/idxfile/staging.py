@@ -10,8 +10,8 @@ import stat
 import tempfile
 from collections.abc import Iterator
 
-from .sending import committed, send
-from .sink import errors_named, open_sink, sync_folder
+from .sending import committed, send_file
+from .sink import errors_named, open_sink, put_in_place, sync_folder
 from .source.places import file_of, is_url
 
 __all__: list[str] = []
@@ -36,19 +36,12 @@ def atomic_file(path: str) -> Iterator[str]:
             yield temporary
         return
     final = os.path.realpath(path)
-    folder = os.path.dirname(final)
     temporary = _beside(final, "new")
     try:
         yield temporary
         with contextlib.suppress(FileNotFoundError):
             os.chmod(temporary, stat.S_IMODE(os.stat(final).st_mode))
-        fd = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.replace(temporary, final)
-        sync_folder(folder)
+        put_in_place(temporary, final)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -63,8 +56,7 @@ def _atomic_object(url: str) -> Iterator[str]:
     with temporary_folder() as folder:
         temporary = os.path.join(folder, os.path.basename(file_of(url)))
         yield temporary
-        with open(temporary, "rb") as file:
-            send(file, url)
+        send_file(temporary, url)
 
 
 @contextlib.contextmanager

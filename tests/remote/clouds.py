@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import fsspec
-import numpy as np
 import pytest
 from azure_server import ACCOUNT, KEY, AzureServer
 from fsspec.registry import _registry
@@ -18,7 +17,6 @@ from idxfile.source.remote import faults
 
 SERVERS: dict[str, Callable[[], Any]] = {"az": AzureServer, "gs": GoogleServer, "hf": HubServer}
 SHELVES = {"az": "az://shelf", "gs": "gs://shelf", "hf": f"hf://datasets/{REPOSITORY}"}
-IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 READERS = [("az", "obstore"), ("az", "fsspec"), ("gs", "obstore"), ("gs", "fsspec")]
 
 

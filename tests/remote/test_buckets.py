@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from bucket_server import BucketServer
 from buckets import bucket_fixture, shared_fixture  # noqa: F401
+from shelf import BIG, IMAGES, LABELS, WIDE
 
 import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, FormatError
 from idxfile.cli import main
 
-IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
-LABELS = np.arange(300, dtype=np.uint8) % 10
-WIDE = np.random.default_rng(8).integers(-(2**31), 2**31, (3000, 100), np.int32)
-BIG = np.random.default_rng(1).integers(0, 256, (60_000, 28, 28), np.uint8)
 OBJECTS = {
     "images.idx": idx_bytes(IMAGES),
     "wide.idx": idx_bytes(WIDE),

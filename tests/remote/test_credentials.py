@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from azure_server import ACCOUNT, KEY
-from clouds import IMAGES, READERS, Cloud, cloud_fixture, fill, servers_fixture  # noqa: F401
+from clouds import READERS, Cloud, cloud_fixture, fill, servers_fixture  # noqa: F401
+from shelf import IMAGES
 
 import idxfile
 from conftest import idx_bytes

@@ -17,7 +17,7 @@ import idxfile
 from conftest import idx_bytes
 from idxfile import FetchError, FormatError, MissingExtraError, UnsupportedError
 from idxfile.formats import results
-from idxfile.sending import send
+from idxfile.sending import send_file
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 
@@ -146,12 +146,12 @@ def test_of_a_pair_that_does_not_go_up_whole_nothing_stays(
     np.savez(tmp_path / "d.npz", x_train=IMAGES, y_train=np.arange(300) % 10)
     memory.pipe("/shelf/out/other.txt", b"other")
 
-    def send_images_alone(file: Any, url: str) -> None:
+    def send_images_alone(path: str, url: str) -> None:
         if "labels" in url:
             raise FetchError("the store is full", file=url)
-        send(file, url)
+        send_file(path, url)
 
-    monkeypatch.setattr(results, "send", send_images_alone)
+    monkeypatch.setattr(results, "send_file", send_images_alone)
     with pytest.raises(FetchError, match="full"):
         idxfile.convert(tmp_path / "d.npz", "memory://shelf/out/", split="train")
     assert memory.ls("/shelf/out", detail=False) == ["/shelf/out/other.txt"]

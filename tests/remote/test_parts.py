@@ -160,13 +160,7 @@ def lines(low: int, high: int) -> Any:
 def send_or_die(mark: str, ground: Ground, bounds: tuple[int, int]) -> int:
     """The worker that comes to the second part first is lost, when it has sent it."""
     count = send_lines(ground, bounds)
-    if bounds[0] == ground.step:
-        try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return count
-        os.kill(os.getpid(), signal.SIGKILL)
-    return count
+    return int(_die_once(mark, count)) if bounds[0] == ground.step else count
 
 
 @pytest.mark.slow

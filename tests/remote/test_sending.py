@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from bucket_server import BucketServer
 from buckets import bucket_fixture, shared_fixture  # noqa: F401
+from shelf import WAYS, give_up
 
 import idxfile
 from conftest import idx_bytes
@@ -88,23 +88,14 @@ def test_it_is_not_there_before_it_is_complete(bucket: BucketServer) -> None:
 
 
 @pytest.mark.parametrize("count", [len(BIG), None])
-@pytest.mark.parametrize("way", ["exception", "too few", "forgotten"])
+@pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_left_of_what_is_given_up(
     bucket: BucketServer, count: int | None, way: str
 ) -> None:
     if way == "too few" and count is None:
         count = 2 * len(BIG)
-    writer = idxfile.create(at("new.idx"), dtype="uint8", item_shape=(28, 28), count=count)
-    writer.append(BIG[:15_000])
-    if way == "exception":
-        with pytest.raises(ZeroDivisionError), writer:
-            raise ZeroDivisionError
-    elif way == "too few":
-        with pytest.raises(ValueError, match="were promised: nothing was written"):
-            writer.close()
-    else:
-        del writer
-        gc.collect()
+    new: dict[str, Any] = {"dtype": "uint8", "item_shape": (28, 28), "count": count}
+    give_up(way, lambda: idxfile.create(at("new.idx"), **new))
     assert bucket.objects() == {}
     assert bucket.unfinished() == []
 

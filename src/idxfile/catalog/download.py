@@ -23,6 +23,7 @@ from ..errors import FetchError, IdxWarning, MissingExtraError
 from ..lazyarray import Mode
 from ..pairs import open_dataset
 from ..signatures import describe
+from ..sink import put_in_place
 from .decoration import decorated
 from .storage import (
     Storage,
@@ -30,7 +31,6 @@ from .storage import (
     discard,
     file_fault,
     part_name,
-    settle,
     unpack,
 )
 from .table import Archive, DatasetFacts, FileFacts, FileRole, Part, dataset_named
@@ -278,7 +278,7 @@ def receive(
         for url in urls:
             fault = _transfer(url, part, os.path.basename(target), most, meter) or judge(part)
             if fault is None:
-                settle(part, target)
+                put_in_place(part, target)
                 meter.keep()
                 return True
             failures.append(f"{url}: {fault}")

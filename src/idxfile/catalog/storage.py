@@ -18,7 +18,7 @@ from ..errors import IdxError
 from ..names import file_name
 from ..report.facts import make_out
 from ..signatures import describe
-from ..sink import sync_folder
+from ..sink import put_in_place
 from ..source import open_source, pieces
 from ..source.places import home
 from .digests import digests, file_fits
@@ -168,7 +168,7 @@ def unpack(archive: str, facts: DatasetFacts, file: FileFacts, target: str) -> s
                     out.write(piece)
         fault = file_fault(part, facts, file)
         if fault is None:
-            settle(part, target)
+            put_in_place(part, target)
         return fault and f"member {file.name}: {fault}"
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         return f"member {file.name} cannot be read: {error}"
@@ -180,17 +180,6 @@ def part_name(target: str) -> str:
     """The name of a file that is not complete yet, beside its final one."""
     folder, name = os.path.split(target)
     return os.path.join(folder, f".{name}.part")
-
-
-def settle(part: str, target: str) -> None:
-    """Make a complete file durable and give it its name."""
-    fd = os.open(part, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(part, target)
-    sync_folder(os.path.dirname(target))
 
 
 def discard(part: str) -> None:

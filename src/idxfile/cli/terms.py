@@ -14,7 +14,7 @@ import click
 
 from ..errors import printable
 from ..report.facts import counted
-from ..source.places import exists, is_url, public
+from ..source.places import exists, public
 from . import tell
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
@@ -44,7 +44,7 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
     """
     if force:
         return
-    shown = printable(public(path) if is_url(path) else path)
+    shown = printable(public(path))
     try:
         if exists(path):
             raise click.UsageError(f"{shown} exists; --force writes over it")

@@ -99,12 +99,17 @@ class Inflater:
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
-            piece = self.read(min(CHUNK_NBYTES, len(view) - filled))
+            filled += self._straight(view[filled:])
+            piece = self.read(min(CHUNK_NBYTES, len(view) - filled)) if filled < len(view) else b""
             if not piece:
                 break
             view[filled : filled + len(piece)] = piece
             filled += len(piece)
         return filled
+
+    def _straight(self, view: memoryview) -> int:
+        """What comes next without a copy, put where it goes; how much that was, or 0."""
+        return 0
 
     def _input(self) -> bytes:
         """The next bytes for the decoder: few at first, since it copies what it does not use."""

@@ -11,8 +11,8 @@ from typing import Literal
 
 from ..errors import UnsupportedError
 from ..placing import names_there, remove
-from ..sending import send
-from ..sink import sync_folder
+from ..sending import send_file
+from ..sink import sync_file, sync_folder
 from ..source.places import beside, exists, file_of, is_url, public
 from ..staging import atomic_file, atomic_folder, hidden_folder, temporary_folder
 
@@ -86,7 +86,7 @@ def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
             if os.path.lexists(name):
                 raise FileExistsError(errno.EEXIST, _REPLACED, name)
         for new, _ in moves:
-            _sync(new)
+            sync_file(new)
         for new, name in moves:
             os.replace(new, name)
     sync_folder(folder)
@@ -106,8 +106,7 @@ def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
         try:
             for name in names:
                 begun.append(beside(folder, name))
-                with open(os.path.join(aside, name), "rb") as file:
-                    send(file, begun[-1])
+                send_file(os.path.join(aside, name), begun[-1])
         except BaseException:
             remove([url for url in begun if os.path.basename(file_of(url)) not in there])
             raise
@@ -115,11 +114,3 @@ def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
 
 def _same(new: str, name: str) -> bool:
     return os.path.isfile(name) and filecmp.cmp(new, name, shallow=False)
-
-
-def _sync(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

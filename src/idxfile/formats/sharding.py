@@ -16,7 +16,7 @@ from ..array import open as open_idx
 from ..cutting import check_number, facts_of
 from ..errors import UnsupportedError
 from ..placing import new_in_store, refuse_other_sets
-from ..sending import send
+from ..sending import send_file
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
 from ..source.places import beside, file_of, is_url, public
@@ -132,8 +132,7 @@ def _send_shard(
     with temporary_folder() as aside:
         path = os.path.join(aside, names.numbered(number))
         convert(path, items=items)
-        with open(path, "rb") as file:
-            send(file, beside(target, names.numbered(number)))
+        send_file(path, beside(target, names.numbered(number)))
         return _facts(path)
 
 

@@ -14,7 +14,7 @@ from ..problems import Problem
 from ..shards import ShardFacts, missing_shards
 from ..source import InOrder, open_outer_source
 from ..source.finding import Found, load_manifest, other_files
-from ..source.local import LocalFile
+from ..source.local import digest_of
 from ..source.members import differing
 from ..source.places import is_url
 from .judgement import Progress, Report, unopened
@@ -92,7 +92,7 @@ def _checked(
         if digested and is_url(place):
             return _checked_once(place, check_one)
         report = check_one(place)
-        return report, _digest(place) if digested and os.path.isfile(place) else None
+        return report, digest_of(place) if digested and os.path.isfile(place) else None
     except FileNotFoundError:
         return None, None
     except (OSError, IdxError) as error:
@@ -153,17 +153,3 @@ def _as_said(report: Report, digest: str | None, shard: ShardFacts) -> Iterator[
             expected=expected,
             hint="another file took its place, or it was changed: fetch it again",
         )
-
-
-def _digest(path: str) -> str:
-    digest = hashlib.sha256()
-    source = LocalFile(path, mapped=False)
-    try:
-        piece = memoryview(bytearray(_PIECE_NBYTES))
-        start = 0
-        while count := source.readinto_at(start, piece):
-            digest.update(piece[:count])
-            start += count
-    finally:
-        source.close()
-    return digest.hexdigest()

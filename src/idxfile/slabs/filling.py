@@ -199,7 +199,7 @@ def writable_by_many(file: Any) -> str:
     if codec := codec_of_name(file_of(name)):
         raise UnsupportedError(
             f"a {codec.name} file cannot be written by many at once",
-            file=public(name) if is_url(name) else name,
+            file=public(name),
             hint="write a raw file, and convert it",
         )
     return name

@@ -7,7 +7,6 @@ of a store. What is raw and in a folder may as well be filled by position.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -19,7 +18,9 @@ from ..cutting import Shard, checked_target, facts_of, packing_of, place_of, pla
 from ..elements import Array, stored_pieces
 from ..errors import UnsupportedError
 from ..header import Header
+from ..sending import committed
 from ..shards import ShardFacts
+from ..sink import sync_file
 from ..source.places import is_url
 from .filling import FileGround, lay
 
@@ -51,8 +52,8 @@ class Part:
 
     def write(self, blocks: Iterable[Array]) -> ShardFacts:
         """Write all its items, block after block."""
-        shard, count = Shard(self.path, self.header, self.packing), 0
-        try:
+        count = 0
+        with committed(Shard(self.path, self.header, self.packing)) as shard:
             for block in blocks:
                 count += len(block)
                 for piece in stored_pieces(block, self.header.stored_dtype):
@@ -61,10 +62,6 @@ class Part:
                 raise UnsupportedError(
                     f"{count:,} items came for a shard of {self.header.shape[0]:,}", file=self.name
                 )
-            shard.commit()
-        except BaseException:
-            shard.abort()
-            raise
         return shard.facts(count)
 
     def laid(self) -> FileGround:
@@ -73,8 +70,7 @@ class Part:
 
     def judged(self) -> ShardFacts:
         """What it is, once it was filled; made durable."""
-        with open(self.path, "rb") as file:
-            os.fsync(file.fileno())
+        sync_file(self.path)
         return facts_of(self.path, self.header.shape[0])
 
 

@@ -12,13 +12,14 @@ import io
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..codecs import Codec, Inflater, codec_of_content
 from ..errors import FormatError
-from ..header import MAX_HEADER_NBYTES
-from ..problems import Problem
+from ..header import MAX_HEADER_NBYTES, Header, examine
+from ..problems import Handling, Problem, settle
 from ..signatures import recognise
 from .blocked import HEADER_NBYTES, BlockedInflater, member_nbytes
 from .frames import FramesInflater, frame_table
@@ -256,3 +257,14 @@ def kind_of(file: Any) -> str | None:
 def header_prefix(source: Source) -> bytes:
     """The first bytes of a source: as many as any header can have, or all there are."""
     return source.read_at(0, MAX_HEADER_NBYTES)
+
+
+def judge_spooled(source: Spool, header: Header, size: int | None, problems: Handling) -> None:
+    """Judge a source whose length is known only now that all of it was read."""
+    found = list(source.problems)
+    if size != header.file_nbytes:
+        for problem in examine(header_prefix(source), size)[1]:
+            if problem.code == "trailing-data":  # it was read no further than one byte
+                problem = replace(problem, message=f"at least {problem.message}")
+            found.append(problem)
+    settle(found, problems, source.name)

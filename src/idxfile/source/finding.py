@@ -24,7 +24,7 @@ from ..shards import (
     shard_name,
 )
 from .local import LocalFile
-from .places import beside, file_of, is_pattern, is_url, local_path, names_in, public
+from .places import absolute, beside, file_of, is_pattern, is_url, local_path, names_in, public
 
 __all__: list[str] = []
 
@@ -77,8 +77,8 @@ def find_shards(file: Any) -> Found | None:
         return _of_manifest(place) if place.endswith(MANIFEST_SUFFIX) else None
     if not is_pattern(place):
         return None
-    absolute = os.path.join(glob.escape(os.getcwd()), place)
-    return _fitting(place, absolute, filter(os.path.isfile, glob.glob(place)))
+    anywhere = os.path.join(glob.escape(os.getcwd()), place)
+    return _fitting(place, anywhere, filter(os.path.isfile, glob.glob(place)))
 
 
 def load_manifest(found: Found) -> Manifest | None:
@@ -102,10 +102,11 @@ def other_files(found: Found, manifest: Manifest) -> Problem | None:
     A shard that is missing is no fault of the manifest.
     """
     named, there = [shard.name for shard in manifest.shards], found.names
+    known, present = set(named), set(there)
     numbers = {_number_of(name) for name in there}
-    more = [name for name in there if name not in named]
-    gone = [name for name in named if name not in there and _number_of(name) in numbers]
-    kept = [name for name in named if name in there]
+    more = [name for name in there if name not in known]
+    gone = [name for name in named if name not in present and _number_of(name) in numbers]
+    kept = [name for name in named if name in present]
     if not more and not gone and kept == there:
         return None
     facts = [f"lacks {name}" for name in more[:1]]
@@ -129,10 +130,6 @@ def _base(place: str) -> str:
     return os.path.basename(file_of(place))
 
 
-def _absolute(place: str) -> str:
-    return place if is_url(place) else os.path.join(os.getcwd(), place)
-
-
 def _listed(files: Sequence[Any]) -> Found:
     """A list is taken as it is: these files, in this order."""
     if not files:
@@ -142,9 +139,9 @@ def _listed(files: Sequence[Any]) -> Found:
     places = tuple(local_path(os.fsdecode(file)) for file in files)
     whole = _whole_set(places)
     if whole is not None:
-        return _of_set(whole, _absolute(whole.place))
-    first = os.path.basename(public(places[0]) if is_url(places[0]) else places[0])
-    return Found(f"<{len(files):,} files, {first} first>", list(map(_absolute, places)), places)
+        return _of_set(whole, absolute(whole.place))
+    first = os.path.basename(public(places[0]))
+    return Found(f"<{len(files):,} files, {first} first>", list(map(absolute, places)), places)
 
 
 def _whole_set(places: Sequence[str]) -> ShardSet | None:
@@ -159,28 +156,24 @@ def _whole_set(places: Sequence[str]) -> ShardSet | None:
 
 def _in_folder(folder: str, places: Iterable[str]) -> Found | None:
     """The one set of a folder; None where there is none."""
-    sets = sets_of(map(_base, places), beside(folder, "") if is_url(folder) else folder_of(folder))
+    within = beside(folder, "") if is_url(folder) else os.path.join(folder, "")
+    sets = sets_of(map(_base, places), within)
     if len(sets) > 1:
         raise FormatError(
             f"several sets of shards: {' and '.join(printable(each.pattern) for each in sets)}",
-            file=public(folder) if is_url(folder) else folder,
+            file=public(folder),
             found=[each.pattern for each in sets],
             hint="give the pattern of the one that is meant",
             code="shard-twice",
         )
-    return _of_set(sets[0], _absolute(sets[0].place)) if sets else None
-
-
-def folder_of(folder: str) -> str:
-    """A folder as what stands before the names of its files."""
-    return os.path.join(folder, "")
+    return _of_set(sets[0], absolute(sets[0].place)) if sets else None
 
 
 def _of_set(shards: ShardSet, place: str) -> Found:
     folder = shards.folder
     name = f"{folder}{shards.pattern}"
     return Found(
-        public(name) if is_url(folder) else name,
+        public(name),
         place,
         tuple(shards.places),
         tuple(shards.problems()),
@@ -188,7 +181,7 @@ def _of_set(shards: ShardSet, place: str) -> Found:
     )
 
 
-def _fitting(pattern: str, absolute: str, places: Iterable[str]) -> Found:
+def _fitting(pattern: str, anywhere: str, places: Iterable[str]) -> Found:
     """All files that fit a pattern: a set, whole ones in folders of their own, or others."""
     fitting = sorted((p for p in places if not p.endswith(MANIFEST_SUFFIX)), key=natural)
     if not fitting:
@@ -204,7 +197,7 @@ def _fitting(pattern: str, absolute: str, places: Iterable[str]) -> Found:
         for each in sets_of(names, folder, any_kind=True)
     ]
     if not sets:
-        return Found(pattern, absolute, tuple(fitting))
+        return Found(pattern, anywhere, tuple(fitting))
     problems = [problem for each in sets for problem in each.problems()]
     for one, other in pairwise(sets):
         if one.folder == other.folder:
@@ -219,9 +212,9 @@ def _fitting(pattern: str, absolute: str, places: Iterable[str]) -> Found:
                 Problem("shard-extra", text, hint="give a pattern that it does not fit")
             )
     if len(sets) == 1:
-        return _of_set(sets[0], absolute)._replace(problems=tuple(problems))
+        return _of_set(sets[0], anywhere)._replace(problems=tuple(problems))
     places_in_order = (place for each in sets for place in each.places)
-    return Found(pattern, absolute, tuple(places_in_order), tuple(problems))
+    return Found(pattern, anywhere, tuple(places_in_order), tuple(problems))
 
 
 def _of_manifest(place: str) -> Found:
@@ -233,7 +226,7 @@ def _of_manifest(place: str) -> Found:
         return Found(public(place), place, places, (), place, manifest)
     folder = place[: len(place) - len(os.path.basename(place))]
     places = tuple(folder + name for name in names)
-    return Found(place, _absolute(place), places, (), place, manifest)
+    return Found(place, absolute(place), places, (), place, manifest)
 
 
 def _in_store(url: str) -> Found | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..codecs import Codec, ZstdDecoder, decompressed_zstd, xxh64
 from ..problems import Problem
 from .content import Block, UnfitError
-from .places import is_url
+from .places import is_far
 from .sidebyside import SideBySide
 
 __all__ = ["FrameTable", "FramesInflater", "frame_table"]
@@ -113,7 +113,7 @@ class FrameTable:
             raise UnfitError
         sizes = [high - low for low, high in pairwise(self._content)]
         alike = len({*sizes[:-1]}) <= 1 and sizes[-1:] <= sizes[:1]
-        if is_url(outer.name) or outer.size > COUNTED_NBYTES:
+        if is_far(outer.name) or outer.size > COUNTED_NBYTES:
             if not alike:
                 raise UnfitError
             return
@@ -143,9 +143,8 @@ class FrameTable:
 
     def nbytes_at(self, at: int) -> int | None:
         """The content of the frame that begins there in the file; None where there is none."""
-        place = bisect_right(self._packed, at) - 1
-        known = place + 1 < len(self._packed) and self._packed[place] == at
-        return self._content[place + 1] - self._content[place] if known else None
+        place = self._place_at(at)
+        return None if place is None else self._content[place + 1] - self._content[place]
 
     @property
     def end(self) -> int:
@@ -154,9 +153,13 @@ class FrameTable:
 
     def checksum_at(self, at: int) -> int | None:
         """The checksum of the frame that begins there in the file; None where there is none."""
+        place = self._place_at(at) if self._checksums else None
+        return None if place is None else self._checksums[place]
+
+    def _place_at(self, at: int) -> int | None:
+        """Which frame begins there in the file."""
         place = bisect_right(self._packed, at) - 1
-        known = place < len(self._checksums) and self._packed[place] == at
-        return self._checksums[place] if known else None
+        return place if place + 1 < len(self._packed) and self._packed[place] == at else None
 
     def agrees(self, content: bytes, at: int) -> bool:
         """Whether it has no other checksum for the frame that begins there in the file."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import UnsupportedError
 from ..header import Header, examine
 from ..problems import settle
-from . import InOrder, header_prefix
+from . import InOrder, header_prefix, judge_spooled
 from .local import read_exactly, write_exactly
 from .locking import Lock
 from .stream import Spool
@@ -39,7 +38,7 @@ def most_held() -> int:
 class Held:
     """The elements of one shard, at hand; its file is closed when the last reader lets go."""
 
-    __slots__ = ("_owned", "_source", "_start", "counts", "memory", "near", "rows", "used")
+    __slots__ = ("_source", "_start", "counts", "memory", "near", "rows", "used")
 
     def __init__(
         self, source: Any, start: int, memory: memoryview | None, *, owned: bool = True
@@ -54,7 +53,6 @@ class Held:
         """
         self._source = source
         self._start = start
-        self._owned = owned
         self.memory = memory
         self.rows: Any = None
         """The items, as whoever reads them has laid them over the memory."""
@@ -94,7 +92,7 @@ class Held:
         return True
 
     def __del__(self) -> None:
-        if self._owned:
+        if self.counts:
             self._source.close()
 
 
@@ -157,17 +155,6 @@ def header_of(source: Any) -> Header:
     return header
 
 
-def judge(source: Spool, header: Header, size: int | None) -> None:
-    """Judge a shard whose length is known only now that all of it was read."""
-    found = list(source.problems)
-    if size != header.file_nbytes:
-        for problem in examine(header_prefix(source), size)[1]:
-            if problem.code == "trailing-data":  # it was read no further than one byte
-                problem = replace(problem, message=f"at least {problem.message}")
-            found.append(problem)
-    settle(found, "raise", source.name)
-
-
 class Elements:
     """The elements of one shard in order, judged at their end."""
 
@@ -201,7 +188,7 @@ class Elements:
             return
         self._judged = True
         size += 0 if self._left else self._stream.readinto(memoryview(bytearray(1)))
-        judge(self._source, self._header, size)
+        judge_spooled(self._source, self._header, size, "raise")
 
     def close(self) -> None:
         """Close the shard."""

@@ -83,11 +83,13 @@ class IndexedContent(ContentByRanges):
         self._lock = Lock()
         self._reader: Any = None
         self._process = 0
+        self._ready = False
 
     @property
     def ready(self) -> bool:
         """Whether there is an index, so that the first range costs no more than others."""
-        return self._reader is not None or self.find() is not None
+        self._ready = self._ready or self._reader is not None or self.find() is not None
+        return self._ready
 
     def find(self) -> str | None:
         """The path of the index, if there is one and it is whole."""

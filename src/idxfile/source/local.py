@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import hashlib
 import mmap
 import os
 import sys
@@ -37,6 +38,12 @@ def memory_nbytes() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return 1 << 32
+
+
+def digest_of(path: str) -> str:
+    """The SHA-256 of a file as it lies there, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def map_private(fd: int, size: int) -> mmap.mmap:

@@ -13,7 +13,7 @@ from ..header import MAX_DIMENSION, Header
 from ..problems import Problem
 from .finding import Found, load_manifest, other_files
 from .local import FileIdentity
-from .places import is_url, public
+from .places import absolute, is_url, public
 
 __all__: list[str] = []
 
@@ -157,11 +157,9 @@ def shown(place: Any) -> str:
     """The name of a shard, as errors show it."""
     if not isinstance(place, (str, os.PathLike)):
         return f"<{type(place).__name__}>"
-    name = os.fsdecode(place)
-    return public(name) if is_url(name) else name
+    return public(os.fsdecode(place))
 
 
-def absolute(place: Any) -> Any:
-    if is_url(place) or not isinstance(place, str):
-        return place
-    return os.path.join(os.getcwd(), place)
+def lasting(place: Any) -> Any:
+    """The place of a shard, if it has one, as it means the same in every folder."""
+    return absolute(place) if isinstance(place, str) else place

@@ -85,20 +85,27 @@ def absolute(place: str) -> str:
     return place if is_url(place) else os.path.join(os.getcwd(), place)
 
 
+def is_far(place: str) -> bool:
+    """Whether the bytes of a place come over a network: a member lies where its archive does."""
+    return is_url(split_archive(place)[1] if is_archive(place) else place)
+
+
 def from_anywhere(place: str) -> str:
     """A place as a process finds it that stands in another folder."""
     return place if is_url(place) else os.path.abspath(place)
 
 
-def public(url: str) -> str:
-    """An address as it may be shown: without user, password, query and fragment.
+def public(place: str) -> str:
+    """A place as it may be shown: an address without user, password, query and fragment.
 
     What stands before the host of Azure's own addresses is no user: it is the container.
     """
-    if is_archive(url):
-        member, archive = split_archive(url)
-        return f"zip://{member}::{public(archive) if is_url(archive) else archive}"
-    parts = parts_of(url)
+    if is_archive(place):
+        member, archive = split_archive(place)
+        return f"zip://{member}::{public(archive)}"
+    if not is_url(place):
+        return place
+    parts = parts_of(place)
     user, at, host = parts.netloc.rpartition("@")
     if parts.scheme in ("abfs", "abfss"):
         host = f"{user.partition(':')[0]}{at}{host}"

@@ -25,7 +25,7 @@ from .blocked import HEADER_NBYTES, inflate_member, member_nbytes
 from .content import Block, ContentByRanges, UnfitError
 from .frames import COUNTED_NBYTES, frame_table
 from .locking import Lock
-from .places import is_url
+from .places import is_archive, is_far
 from .threads import threads
 
 __all__ = ["BlockedContent", "Blocks", "blocks_of"]
@@ -77,7 +77,7 @@ def blocks_of(outer: Any, codec: str, nbytes: int) -> Blocks | None:
                 frames.judge(outer, nbytes)
             return frames
         if codec == "gz" and member_nbytes(outer.read_at(0, HEADER_NBYTES)):
-            if not is_url(outer.name) and outer.size <= COUNTED_NBYTES:
+            if not is_far(outer.name) and outer.size <= COUNTED_NBYTES:
                 return GzipMembers.of_hops(outer, nbytes)  # no table is needed, nor believed
             return _of_table_beside(outer, nbytes)
     except UnfitError:
@@ -193,7 +193,7 @@ class GzipMembers:
 
 def _of_table_beside(outer: Any, nbytes: int) -> GzipMembers | None:
     """The members by the table beside the file; without a right one by hops, if it is near."""
-    far = is_url(outer.name)
+    far = is_far(outer.name)
     table = (_table_afar if far else _table_beside)(f"{outer.name}.gzi", outer)
     if table is not None:
         with contextlib.suppress(UnfitError):
@@ -204,6 +204,8 @@ def _of_table_beside(outer: Any, nbytes: int) -> GzipMembers | None:
 def _table_afar(place: str, outer: Any) -> bytes | None:
     from .remote import open_remote
 
+    if is_archive(place):
+        return None
     # Whatever is wrong with it, it was only to help.
     with (
         contextlib.suppress(OSError, IdxError),

@@ -30,10 +30,10 @@ from .members import (
     Promised,
     Shard,
     ShardsIdentity,
-    absolute,
     changed,
     check_unchanged,
     joined,
+    lasting,
     of_manifest,
     shown,
 )
@@ -96,7 +96,7 @@ class Shards:
         self._starts = [begin + item * nbytes for item in self._firsts]
         self.size = self._starts.pop()
         self.shards = tuple(
-            Shard(absolute(place), count, facts.nbytes, facts.identity)
+            Shard(lasting(place), count, facts.nbytes, facts.identity)
             for place, count, facts in zip(self._places, counts, self._facts, strict=True)
         )
         self.identity = self._identify()

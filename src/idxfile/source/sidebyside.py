@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..codecs import CHUNK_NBYTES, INPUT_NBYTES, Codec, Inflater
+from ..codecs import INPUT_NBYTES, Codec, Inflater
 from .threads import WORKERS, threads
 
 if TYPE_CHECKING:
@@ -119,25 +119,6 @@ class SideBySide(Inflater):
         self.nbytes += len(piece)
         return piece
 
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with the next inflated bytes; fewer only at the end.
-
-        What fits is put there by the threads themselves, so that fresh memory is had side by side.
-        """
-        view = memoryview(buffer).cast("B")
-        filled = 0
-        while filled < len(view):
-            if self._between and not self._rest and not self._contents:
-                filled += self._straight(view[filled:])
-                if filled == len(view):
-                    break
-            piece = self.read(min(CHUNK_NBYTES, len(view) - filled))
-            if not piece:
-                break
-            view[filled : filled + len(piece)] = piece
-            filled += len(piece)
-        return filled
-
     @property
     def _between(self) -> bool:
         """Whether no member is half read by the ordinary reader."""
@@ -155,7 +136,9 @@ class SideBySide(Inflater):
         return True
 
     def _straight(self, view: memoryview) -> int:
-        """Have whole groups put where they go; how much that was."""
+        """Have the threads put whole groups where they go: they get fresh memory side by side."""
+        if self._rest or self._contents or not self._between:
+            return 0
         if not self.members or threads() is None:
             return 0
         filled, placed, room = 0, 0, not self._waiting

@@ -117,10 +117,10 @@ def _found(address: str) -> Iterator[None]:
 
 def workers_at_hand() -> Engine:
     """The workers of the Ray that is initialised."""
-    return Engine(Workers(), ahead=max(AHEAD, 2 * int(ray.cluster_resources().get("CPU", 0))))
+    return Engine(_Workers(), ahead=max(AHEAD, 2 * int(ray.cluster_resources().get("CPU", 0))))
 
 
-class Workers(Executor):
+class _Workers(Executor):
     """Calls as tasks of Ray."""
 
     def __init__(self) -> None:

@@ -76,14 +76,14 @@ def find_places(place: Any, labels: Any = None) -> list[Place]:
     if is_folder(path):
         found = _in_store(path) if is_url(path) else list(_in_folder(path))
         if not found:
-            shown = public(path) if is_url(path) else path
+            shown = public(path)
             raise FileNotFoundError(2, "No file in this folder has a name like IDX", shown)
         return found
     if is_url(path):
         return [_with_partner(path)]
     if find_shards(path) is not None:
         return [_with_partner(path)]
-    look_for(path)
+    os.stat(path)  # a file that is not there is told at once
     if zipfile.is_zipfile(path):
         return list(_in_archive(path))
     return [_with_partner(path)]
@@ -155,7 +155,7 @@ def _journaled(path: str) -> str | None:
 
 
 def _shown(path: str) -> str:
-    return os.path.basename(public(path) if is_url(path) else path) or path
+    return os.path.basename(public(path)) or path
 
 
 def _in_folder(place: str) -> Iterator[Place]:
