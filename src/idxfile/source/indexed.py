@@ -251,9 +251,15 @@ def _reader_of(outer: LocalFile, parallel: int) -> Any:
     place = f"/proc/self/fd/{outer.fd}"  # opened anew, for a position of its own
     if not os.path.exists(place):
         place = outer.name
-    options = {"parallelization": parallel, "chunk_size": SPACING_NBYTES}
-    reader = rapidgzip.RapidgzipFile(place, **options)
-    if not os.path.samestat(os.stat(place), os.fstat(outer.fd)):
+
+    def is_it() -> bool:
+        return os.path.samestat(os.stat(place), os.fstat(outer.fd))
+
+    # Asked before as well: a reader that finds no file complains once more when it is freed.
+    if not is_it():
+        raise UnfitError
+    reader = rapidgzip.RapidgzipFile(place, parallelization=parallel, chunk_size=SPACING_NBYTES)
+    if not is_it():
         reader.close()
         raise UnfitError
     return reader
