@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,47 @@ from ..staging import atomic_file
 if TYPE_CHECKING:
     from ..source.remote.parts import PartedUpload
 
-__all__ = ["Ground", "laid_out"]
+__all__ = ["Ground", "Layout", "laid", "laid_out"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Items one after another behind a head, in a file of any format; a `Header` tells as much."""
+
+    head: bytes
+    """What stands before the items."""
+    shape: tuple[int, ...]
+    """The dimensions, items first."""
+    stored_dtype: np.dtype[Any]
+    """Of the elements as they lie in the file."""
+
+    @property
+    def data_offset(self) -> int:
+        """The byte at which the items begin."""
+        return len(self.head)
+
+    @property
+    def item_nbytes(self) -> int:
+        """The bytes of one item."""
+        return math.prod(self.shape[1:]) * self.stored_dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all items."""
+        return math.prod(self.shape) * self.stored_dtype.itemsize
+
+    @property
+    def file_nbytes(self) -> int:
+        """The bytes of the file."""
+        return self.data_offset + self.nbytes
+
+    def offset_of(self, item: int) -> int:
+        """The byte at which an item begins."""
+        return self.data_offset + item * self.item_nbytes
+
+    def encode(self) -> bytes:
+        """What stands before the items."""
+        return self.head
 
 
 @dataclass(frozen=True)
@@ -42,7 +83,7 @@ class Ground:
 
     name: str
     """What errors call it: the final name."""
-    header: Header
+    header: Header | Layout
     step: int
     """What is written at once is a multiple of so many items, from a multiple on, or the rest."""
 
@@ -86,6 +127,7 @@ class FileGround(Ground):
 
     def read(self, low: int, high: int) -> Array:
         """The items from `low` to `high`, as they were written; a fresh native array."""
+        assert isinstance(self.header, Header)
         items = np.empty((high - low, *self.header.item_shape), self.header.dtype)
         source = LocalFile(self.path, mapped=False)
         try:
@@ -131,17 +173,28 @@ class ObjectGround(Ground):
 def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
     """A raw IDX file of this shape, to be filled by many; it has its name at the end.
 
+    Raises:
+        UnsupportedError: for a type or a shape that IDX has not, and what `laid` refuses.
+        IdxError: when not all of an object was written.
+        OSError: as the system gives it, a full disk at the beginning.
+    """
+    with laid(file, Header.of(np.dtype(dtype).name, tuple(shape))) as ground:
+        yield ground
+
+
+@contextlib.contextmanager
+def laid(file: Any, header: Header | Layout) -> Iterator[Ground]:
+    """A raw file of this layout, to be filled by many; it has its name at the end.
+
     The room of a file on the disk is taken at once. After an exception nothing of it is left.
 
     Raises:
-        UnsupportedError: for a type or a shape that IDX has not, for a name that promises a
-            compressed file, which is written from front to back alone, and for a store that
-            takes no parts from many.
+        UnsupportedError: for a name that promises a compressed file, which is written from front
+            to back alone, and for a store that takes no parts from many.
         IdxError: when not all of an object was written.
         OSError: as the system gives it, a full disk at the beginning.
     """
     name = writable_by_many(file)
-    header = Header.of(np.dtype(dtype).name, tuple(shape))
     if is_url(name):
         with _parted(name, header) as ground:
             yield ground
@@ -158,7 +211,7 @@ def laid_out(file: Any, dtype: Any, shape: Sequence[int]) -> Iterator[Ground]:
 
 
 @contextlib.contextmanager
-def _parted(url: str, header: Header) -> Iterator[ObjectGround]:
+def _parted(url: str, header: Header | Layout) -> Iterator[ObjectGround]:
     """An object to be filled by many; nothing of it is left after an exception."""
     from ..source.remote import check_writes
     from ..source.remote.parts import open_parts
@@ -177,7 +230,7 @@ def _parted(url: str, header: Header) -> Iterator[ObjectGround]:
         raise
 
 
-def part_items(header: Header) -> int:
+def part_items(header: Header | Layout) -> int:
     """How many items go into a part of an object; all of them, where they are not enough for two.
 
     S3 takes 10,000 parts, each but the last one of 5 MiB at least.
@@ -205,7 +258,7 @@ def writable_by_many(file: Any) -> str:
     return name
 
 
-def lay(path: str, name: str, header: Header) -> FileGround:
+def lay(path: str, name: str, header: Header | Layout) -> FileGround:
     """Make a file of this header at once in its whole length; its items are zero as yet."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
