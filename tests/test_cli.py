@@ -11,11 +11,14 @@ import inspect
 import io
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
@@ -29,6 +32,8 @@ import idxfile
 from conftest import COMPRESS, DATA, MNIST, H, idx_bytes
 from idxfile import cli
 from idxfile.cli import COMMANDS, main
+from idxfile.sheets.palettes import COLOUR_MAPS
+from idxfile.viewer.cells import MODES
 
 IMAGES = H(8, 2, 2, 3) + bytes([0, 1, 2, 10, 20, 255, 7, 7, 7, 8, 8, 8])
 LABELS = H(8, 2) + b"\x05\x00"
@@ -1114,6 +1119,8 @@ def test_the_module_is_the_command_too(files: Path) -> None:
 
 # Completion
 
+EMNIST = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
+
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_script_of_every_shell_names_the_command(shell: str) -> None:
@@ -1133,17 +1140,105 @@ def test_the_completion_script_of_every_shell_names_the_command(shell: str) -> N
         ("idx concat --b", ["--blocked"]),
         ("idx concat --codec z", ["zst"]),
         ("idx x", []),
+        ("idx fetch emnist-", [f"emnist-{name}" for name in EMNIST]),
+        ("idx datasets overhead", ["overhead-mnist"]),
+        ("idx fetch overhead", []),  # it cannot be fetched
+        ("idx fetch qmnist --split ", ["train", "test", "nist", "test10k", "test50k"]),
+        ("idx fetch mnist --split=test-", ["test-first-half", "test-second-half"]),
+        ("idx fetch nothing --split ", []),
+        ("idx convert --from j", ["jsonl"]),
+        ("idx convert --from c", ["csv"]),  # a C header cannot be read
+        ("idx convert a b --to k", ["kerchunk"]),
+        ("idx convert --options k", ["kerchunk"]),
+        ("idx select --codec ", ["gz", "bz2", "xz", "zst"]),
+        ("idx stats --engine r", ["ray"]),
+        ("idx show x.idx --colours ", [*COLOUR_MAPS]),
+        ("idx show --graphics ", ["auto", *MODES]),
+        ("idx show --as h", ["histogram", "heatmap"]),
+        ("idx stats pairs --split ", ["train", "validation"]),
+        ("idx stats pairs/val-labels.idx --split ", ["train", "validation"]),
+        ("idx show pairs --split v", ["validation"]),
+        ("idx convert pairs x.npz --split v", ["validation"]),
+        ("idx select nix --split ", ["train", "test", "validation"]),
+        ("idx select s3://bucket/x --split t", ["train", "test"]),
+        ("idx split --split ", ["train", "test", "validation"]),
     ],
 )
 def test_completion_offers_what_fits(
-    words: str, offered: list[str], idx: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    words: str,
+    offered: list[str],
+    idx: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    tmp_path: Path,
 ) -> None:
+    for name in ("train-images.idx", "train-labels.idx", "val-images.idx", "README"):
+        (tmp_path / "pairs").mkdir(exist_ok=True)
+        (tmp_path / "pairs" / name).touch()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("_IDX_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     with pytest.raises(SystemExit):
         idx()
     assert [line.removeprefix("plain,") for line in capsys.readouterr().out.split()] == offered
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("idx fetch fash\t", "idx fetch fashion-mnist "),
+        ("idx show --colours v\t", "idx show --colours viridis "),
+        ("idx identify tra\t", "idx identify train.idx "),
+    ],
+)
+def test_a_real_bash_completes_what_is_typed(typed: str, shown: str, files: Path) -> None:
+    (files / "train.idx").touch()
+    pid, terminal = pty.fork()
+    if not pid:
+        os.environ |= {
+            "PATH": f"{Path(SCRIPT).parent}{os.pathsep}{os.environ['PATH']}",
+            "PS1": "> ",
+        }
+        os.execlp("bash", "bash", "--norc", "--noprofile", "-i")
+    seen, end = "", time.monotonic() + 30
+    try:
+        os.write(terminal, b'eval "$(_IDX_COMPLETE=bash_source idx)"; echo re"ady"\n')
+        while shown not in seen and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.1)[0]:
+                seen += os.read(terminal, 4096).decode()
+            if typed and "\rready" in seen and seen.endswith("> "):  # readline waits for words
+                os.write(terminal, typed.encode())
+                typed = ""
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+    assert shown in seen
+
+
+def test_zsh_and_fish_are_told_what_each_name_is() -> None:
+    """In the protocols of the scripts that they were given."""
+    zsh = {"_IDX_COMPLETE": "zsh_complete", "COMP_WORDS": "idx fetch fash", "COMP_CWORD": "2"}
+    done = spawn(env={**os.environ, **zsh})
+    assert done.stdout.decode().splitlines() == ["plain", "fashion-mnist", "articles of clothing"]
+    fish = {"_IDX_COMPLETE": "fish_complete", "COMP_WORDS": "idx fetch fash", "COMP_CWORD": "fash"}
+    done = spawn(env={**os.environ, **fish})
+    assert done.stdout == b"plain,fashion-mnist\tarticles of clothing\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_completing_the_words_of_a_command_loads_nothing_slow(name: str) -> None:
+    """NumPy by itself would take longer than a press of a key may."""
+    asked = {"_IDX_COMPLETE": "bash_complete", "COMP_WORDS": f"idx {name} --", "COMP_CWORD": "2"}
+    script = LOADED.replace("main(sys.argv[1:])", "try: main()\nexcept SystemExit: pass")
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **asked}
+    )
+    loaded = set(done.stderr.split())
+    assert "plain,--help" in done.stdout.split()
+    assert f"idxfile.cli.{COMMANDS[name].room}" in loaded
+    assert SLOW & loaded <= {"email", "socket"}  # of importlib.metadata, for formats of others
 
 
 def test_completing_a_command_loads_none() -> None:

@@ -44,10 +44,11 @@ if TYPE_CHECKING:
     from .report.facts import Info, info
     from .report.judgement import Report, check
     from .report.mending import Mending, repair
+    from .sheets.contact import sheet
     from .slabs.planning import Plan, Slab, plan
     from .slabs.running import Processes, run
     from .summary import Stats, stats
-    from .viewer import sheet, show
+    from .viewer.terminal import show
     from .viewer.web import view
     from .writer import IdxWriter, concat, create, encode, write
 
@@ -81,10 +82,11 @@ _ROOMS = {
     "report.difference": ("Difference", "diff"),
     "report.judgement": ("Report", "check"),
     "report.mending": ("Mending", "repair"),
+    "sheets.contact": ("sheet",),
     "slabs.planning": ("Plan", "Slab", "plan"),
     "slabs.running": ("Processes", "run"),
     "summary": ("Stats", "stats"),
-    "viewer": ("sheet", "show"),
+    "viewer.terminal": ("show",),
     "viewer.web": ("view",),
     "writer": ("IdxWriter", "concat", "create", "encode", "write"),
 }

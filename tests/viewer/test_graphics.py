@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from idxfile import show
-from idxfile.sheets.colours import COLOUR_MAPS, colour_table, look_at
+from idxfile.sheets.colours import colour_table, look_at
+from idxfile.sheets.palettes import COLOUR_MAPS
 from idxfile.viewer.graphics import kitty, sixel
 from idxfile.viewer.screen import graphics_mode, pixel_mode
 from sight import ESC, decoded, digits

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+import idxfile
 
 from ..errors import IdxError, printable, sides
-from ..formats.casts import checked_dtype
-from ..formats.conversion import Conversion, convert
 from ..formats.options import described, explained, options_of, parsed
-from ..formats.recognition import format_of_source, format_of_target
 from ..formats.row import Format
 from ..formats.table import all_formats, format_named
 from .engines import engine_option, started
+from .offering import beginning, splits_there
 from .terms import force_option, json_option, print_json, progress_bar, refuse_to_overwrite, table
 
 Value = TypeVar("Value")
@@ -26,10 +27,19 @@ class _FormatName(click.ParamType[str]):
 
     name = "format"
 
+    def __init__(self, *verbs: str) -> None:
+        """What a shell offers does one of these: reads, writes, points; without any, all is."""
+        self._verbs = verbs or ("reads", "writes", "points")
+
     def convert(self, value: str, parameter: Any, context: Any) -> str:
         if value not in all_formats():
             self.fail(f"{value!r} is none of {', '.join(all_formats())}", parameter, context)
         return value
+
+    def shell_complete(self, context: Any, parameter: Any, incomplete: str) -> list[CompletionItem]:
+        rows = all_formats().values()
+        able = (row for row in rows if any(getattr(row, verb) for verb in self._verbs))
+        return beginning(incomplete, ((row.name, row.title) for row in able))
 
 
 def _list_formats(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -93,12 +103,17 @@ def _flag(name: str) -> str:
 @click.command("convert")
 @click.argument("src", type=click.Path())
 @click.argument("dst", type=click.Path())
-@click.option("--from", "source_format", type=_FormatName(), help="The format of SRC.")
-@click.option("--to", "target_format", type=_FormatName(), help="The format of DST.")
+@click.option("--from", "source_format", type=_FormatName("reads"), help="The format of SRC.")
+@click.option(
+    "--to", "target_format", type=_FormatName("writes", "points"), help="The format of DST."
+)
 @click.option("--items", help="Items to convert, as a slice: 100:200, ::10.")
 @click.option("--column", help="The one column to convert: images, labels, …")
 @click.option("--labels", type=click.Path(), help="A file with the labels, of any format.")
-@click.option("--split", help="train, test …: what to read, and what files are called after.")
+@click.option(
+    "--split", shell_complete=splits_there,
+    help="train, test …: what to read, and what files are called after.",
+)  # fmt: skip
 @click.option("--dtype", help="Element type; auto is the smallest that keeps every value.")
 @click.option("--scale", metavar="LOW:HIGH", help="The values that become least and greatest.")
 @click.option("--point", is_flag=True, help="Write no elements, but where they lie in SRC.")
@@ -146,6 +161,8 @@ def convert_command(
     if "-" in (src, dst):
         raise click.UsageError("formats are read and written by position: `-` cannot be it")
     if dtype not in (None, "auto"):
+        from ..formats.casts import checked_dtype
+
         _usage(checked_dtype, dtype)
     bounds = None if scale is None else _bounds(scale)
     chosen = None if items is None else _slice(items)
@@ -164,7 +181,7 @@ def convert_command(
         progress_bar(label, 0 if engine else _nbytes(src)) as progress,
     ):
         done = _usage(
-            convert,
+            idxfile.convert,
             src,
             dst,
             source_format=source.name,
@@ -201,7 +218,7 @@ def _nbytes(path: str) -> int:
     )
 
 
-def _tell(done: Conversion) -> None:
+def _tell(done: idxfile.Conversion) -> None:
     for name, (dtype, shape) in done.columns.items():
         size = sides(shape)
         click.echo(f"{printable(done.target)}: {printable(name)} {dtype} {size}", err=True)
@@ -212,6 +229,8 @@ def _tell(done: Conversion) -> None:
 def _formats(
     src: str, dst: str, source: str | None, target: str | None, point: bool
 ) -> tuple[Format, Format]:
+    from ..formats.recognition import format_of_source, format_of_target
+
     return (
         format_named(source) if source else format_of_source(src),
         format_named(target) if target else format_of_target(dst, point=point),

@@ -8,21 +8,46 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..catalog.table import DatasetFacts, dataset_named, datasets
 from ..errors import printable
+from ..report.facts import counted
+from .offering import beginning, word_before
 from .terms import json_option, print_json, table
 
 
-def _named(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
+class _KnownDataset(click.ParamType[DatasetFacts]):
+    """The name of a data set of the catalogue."""
+
+    name = "name"
+
+    def convert(self, value: str, parameter: Any, context: Any) -> DatasetFacts:
+        try:
+            return dataset_named(value)
+        except ValueError as error:
+            self.fail(str(error), parameter, context)
+
+    def shell_complete(self, context: Any, parameter: Any, incomplete: str) -> list[CompletionItem]:
+        wanted = context.command.name == "datasets"
+        rows = (row for row in datasets() if wanted or row.fetchable)
+        return beginning(incomplete, ((row.name, row.summary) for row in rows))
+
+
+def _splits(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The splits of the data set that is named, and the named parts of them."""
+    named = word_before(context, "facts")
     try:
-        return name and dataset_named(name)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+        facts = named if isinstance(named, DatasetFacts) else dataset_named(str(named))
+    except ValueError:
+        return []
+    parts = ((part.name, part.note) for part in facts.parts)
+    counts = ((name, counted(count, "item")) for name, count in facts.splits.items())
+    return beginning(incomplete, [*counts, *parts])
 
 
 @click.command("datasets")
-@click.argument("facts", metavar="[NAME]", required=False, callback=_named)
+@click.argument("facts", metavar="[NAME]", required=False, type=_KnownDataset())
 @json_option
 def datasets_command(facts: DatasetFacts | None, as_json: bool) -> None:
     """List the known data sets; with a NAME, all that is known of one."""
@@ -74,11 +99,17 @@ def _detail(facts: DatasetFacts) -> Iterator[str]:
 
 
 @click.command("fetch")
-@click.argument("facts", metavar="NAME", callback=_named)
+@click.argument("facts", metavar="NAME", type=_KnownDataset())
 @click.option(
     "--to", type=click.Path(), metavar="DIR", help="Where files are looked for and put; the cache."
 )
-@click.option("--split", "splits", multiple=True, help="train, test …; may be repeated. [all]")
+@click.option(
+    "--split",
+    "splits",
+    multiple=True,
+    shell_complete=_splits,
+    help="train, test …; may be repeated. [all]",
+)
 @click.option("--offline", is_flag=True, help="Use what is there; open no connection.")
 @json_option
 def fetch_command(

@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 from ..errors import MissingExtraError
 from ..slabs.running import Engine
 from ..source.pool import Pool
+from .offering import beginning
 from .terms import slabs_bar
 
 __all__ = ["ENGINES", "engine_option", "started"]
@@ -83,7 +84,7 @@ class _EngineType(click.ParamType[str]):
         return value
 
     def shell_complete(self, context: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in ENGINES if name.startswith(incomplete)]
+        return beginning(incomplete, ((name, "") for name in ENGINES))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-f]{1,16})", re.IGNORECASE)
 
 
 @click.command("identify", context_settings={"ignore_unknown_options": True})
-@click.argument("subjects", nargs=-1, required=True, metavar="FILE|NUMBER...")
+@click.argument("subjects", nargs=-1, required=True, metavar="FILE|NUMBER...", type=click.Path())
 @json_option
 def identify_command(subjects: tuple[str, ...], as_json: bool) -> int:
     """Say what each FILE is by its content, or what a magic NUMBER from an error message means.

@@ -9,14 +9,13 @@ import sys
 
 import click
 
-from ..array import IdxArray, open
+import idxfile
+
 from ..codecs import codec_of_name
 from ..errors import FormatError, UnsupportedError, printable
-from ..growing import append
 from ..report.facts import counted
 from ..shards import named_shards
 from ..source.places import beside, file_of, is_url
-from ..writer import concat
 from .terms import force_option, place, refuse_to_overwrite, sets_kept
 
 
@@ -29,18 +28,18 @@ def append_command(file: str, others: tuple[str, ...]) -> None:
     A crash leaves the old items of FILE intact. A compressed FILE is written anew, atomically.
     """
     with contextlib.ExitStack() as stack:
-        old = stack.enter_context(open(file, mmap=False))
-        arrays = [stack.enter_context(open(place(other), mmap=False)) for other in others]
+        old = stack.enter_context(idxfile.open(file, mmap=False))
+        arrays = [stack.enter_context(idxfile.open(place(other), mmap=False)) for other in others]
         for array in arrays:  # before anything is written
             _check_fits(array, old)
         for array in arrays:
-            append(file, array)
-    with open(file) as new:
+            idxfile.append(file, array)
+    with idxfile.open(file) as new:
         before = counted(old.shape[0], "item")
         click.echo(f"{printable(file)}: {before} before, {len(new):,} now", err=True)
 
 
-def _check_fits(array: IdxArray, old: IdxArray) -> None:
+def _check_fits(array: idxfile.IdxArray, old: idxfile.IdxArray) -> None:
     if not array.ndim:
         raise UnsupportedError("a scalar has no items to append", file=array.name)
     mine, wanted = array.header, old.header
@@ -92,9 +91,9 @@ def concat_command(
     parts = [place(file) for file in files]
     packing = None if codec == "raw" else codec
     with sets_kept():
-        concat(target, parts, codec=packing, blocked=blocked, shards=shards)
+        idxfile.concat(target, parts, codec=packing, blocked=blocked, shards=shards)
     if shards is not None or os.path.isfile(out):
-        with open(written) as array:
+        with idxfile.open(written) as array:
             click.echo(f"{printable(array.name)}: {array.header}", err=True)
 
 

@@ -10,19 +10,20 @@ from typing import Any
 
 import click
 
-from ..catalog.decoration import recognise_dataset
+import idxfile
+
 from ..catalog.table import datasets
-from ..dataset import Dataset
 from ..errors import IdxError, printable, sides
 from ..names import file_name
-from ..pairs import is_lone_set, open_dataset
 from ..source.places import find_partner, is_folder, is_url
-from ..summary import Stats
 from .engines import engine_option, started
+from .offering import splits_there
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, sets_kept, table
 from .terms import place as given
 
-split_option = click.option("--split", help="train, test, or a word of the files' names.")
+split_option = click.option(
+    "--split", shell_complete=splits_there, help="train, test, or a word of the files' names."
+)
 name_option = click.option(
     "--name", help="Words of the files' names, where there are several sets."
 )
@@ -41,11 +42,13 @@ shards_option = click.option(
 _MOST_BARS = 64
 
 
-def open_place(place: str, labels_file: str | None, split: str | None, name: str | None) -> Dataset:
+def open_place(
+    place: str, labels_file: str | None, split: str | None, name: str | None
+) -> idxfile.Dataset:
     """The data set that the words of a command mean."""
     if labels_file is not None:
-        return open_dataset((place, labels_file), split=split, name=name)
-    return open_dataset(place, split=split, name=name)
+        return idxfile.open_dataset((place, labels_file), split=split, name=name)
+    return idxfile.open_dataset(place, split=split, name=name)
 
 
 @click.command("stats")
@@ -69,11 +72,11 @@ def stats_command(
 
     Counts by class, range, mean and standard deviation, ready to paste into a normalisation.
     """
-    from ..summary import duplicate_items, stats
+    from ..summary import duplicate_items
 
     ds = _dataset_or_none(place, labels_file, split, name)
     with started(engine, f"stats {printable(place)}") as executor:
-        summary = stats(given(place) if ds is None else ds.images, executor=executor)
+        summary = idxfile.stats(given(place) if ds is None else ds.images, executor=executor)
     facts: dict[str, Any] = summary.as_dict()
     if ds is not None:
         facts["parts"] = _parts(ds)
@@ -113,8 +116,11 @@ def stats_command(
 
 def _dataset_or_none(
     place: str, labels_file: str | None, split: str | None, name: str | None
-) -> Dataset | None:
+) -> idxfile.Dataset | None:
     """The data set of a place, or None where it is a single file without labels beside it."""
+    from ..catalog.decoration import recognise_dataset
+    from ..pairs import is_lone_set
+
     folder = is_folder(place)
     if labels_file is None and folder and is_lone_set(place):
         return None
@@ -130,28 +136,26 @@ def _names_labels(place: str) -> bool:
     return known is not None and known.role == "labels"
 
 
-def _value_counts(summary: Stats) -> dict[str, int]:
+def _value_counts(summary: idxfile.Stats) -> dict[str, int]:
     """Of few different values in a row, which is what labels are, how often each stands there."""
     found = {str(value): count for value, count in enumerate(summary.histogram) if count}
     few = summary.dtype == "uint8" and len(summary.shape) == 1 and len(found) <= _MOST_BARS
     return found if few else {}
 
 
-def _parts(ds: Dataset) -> list[dict[str, Any]]:
+def _parts(ds: idxfile.Dataset) -> list[dict[str, Any]]:
     """What is known of parts of a known data set, and their own figures."""
-    from ..summary import stats
-
     known = next((facts for facts in datasets() if facts.name == ds.name), None)
     found = []
     for part in known.parts if known is not None else ():
         if part.split == ds.split and part.items[1] <= len(ds):
-            figures = stats(ds.select(items=slice(*part.items)).images)
+            figures = idxfile.stats(ds.select(items=slice(*part.items)).images)
             unit = {"unit_mean": figures.unit_mean, "unit_std": figures.unit_std}
             found.append({"name": part.name, "items": part.items, "note": part.note, **unit})
     return found
 
 
-def _range(summary: Stats) -> str:
+def _range(summary: idxfile.Stats) -> str:
     return f"{summary.minimum} to {summary.maximum}" if summary.count else "none"
 
 
@@ -265,7 +269,7 @@ def split_command(
 
 
 def _save(
-    parts: Sequence[Dataset],
+    parts: Sequence[idxfile.Dataset],
     out: str,
     codec: str | None,
     shards: int | None,

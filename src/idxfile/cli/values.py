@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from ..array import open, open_whole_items
+import idxfile
+
 from ..errors import TruncatedError
 from .terms import file_argument, json_option, place, print_json
 
@@ -26,9 +27,11 @@ def head_command(file: str, count: int, allow_partial: bool, as_json: bool) -> N
     """Print the first items of FILE as numbers, one row of the last dimension a line."""
     import numpy as np
 
+    from ..array import open_whole_items
+
     source = place(file)
     try:
-        array = open_whole_items(source) if allow_partial else open(source, mmap=False)
+        array = open_whole_items(source) if allow_partial else idxfile.open(source, mmap=False)
     except TruncatedError as error:
         error.hint = f"{error.hint}; --allow-partial shows the items that are whole"
         raise

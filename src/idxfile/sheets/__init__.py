@@ -1,7 +1,8 @@
 """Arrays as pictures: pure functions from an array to pixels, and to a page of them.
 
     pixels      any item of the element types → 8 bits, in any smaller size
-    colours     8 bits → colour: the table of colour maps, and how a picture is looked at
+    palettes    the table of colour maps
+    colours     8 bits → colour: how a picture is looked at
     tiles       what of an array is drawn, in which order, with which captions
     font        what captions are written with
     contact     tiles → a PNG contact sheet: `sheet`

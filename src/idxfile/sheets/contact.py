@@ -12,7 +12,8 @@ from .. import png
 from ..elements import Array
 from ..errors import UnsupportedError
 from . import font
-from .colours import GREY, Look, look_at
+from .colours import Look, look_at
+from .palettes import GREY
 from .pixels import Window, area_mean, enlarged
 from .tiles import CAPTION, Classes, Shelf, Tile
 

@@ -8,7 +8,8 @@ from itertools import chain
 import numpy as np
 
 from ..elements import Array
-from ..sheets.colours import GREY, Look, look_at
+from ..sheets.colours import Look, look_at
+from ..sheets.palettes import GREY
 from ..sheets.pixels import enlarged
 from ..sheets.tiles import CAPTION, Tile, text
 from .cells import cells

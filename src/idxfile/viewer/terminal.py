@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ..sheets.colours import GREY
+from ..sheets.palettes import GREY
 from ..sheets.pixels import Window, spread
 from ..sheets.tiles import CAPTION, Classes, Shelf, Tile, text
 from . import charts
 from .cells import cells
 from .mosaic import mosaic
 from .screen import CELL, GAP, Screen, Strip, View, ahead, in_rows, side_by_side, widest
+from .words import STYLES
 
-__all__ = ["STYLES", "show", "strips"]
+__all__ = ["show"]
 
-STYLES = ("auto", "histogram", "heatmap")
-"""What `style` may say."""
 _FEW = 16
 """Vectors of up to so many elements are written as numbers, where the width allows."""
 _STACKED = 64
