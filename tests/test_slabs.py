@@ -281,13 +281,13 @@ def test_chosen_items_are_the_same_bytes_however_they_are_written(tmp_path_facto
     )
     bucket = data.draw(st.integers(1, 100))
     most = data.draw(st.sampled_from([0, None]))
-    before = choosing._BUCKET_NBYTES
-    choosing._BUCKET_NBYTES = bucket
+    before = choosing._RUN_NBYTES
+    choosing._RUN_NBYTES = bucket
     try:
         items = Items(arrays, np.array(index, np.intp))
         write_items(items, str(folder / "out"), slab_nbytes=bucket, most=most)
     finally:
-        choosing._BUCKET_NBYTES = before
+        choosing._RUN_NBYTES = before
     assert (folder / "out").read_bytes() == idxfile.encode(whole[index])
     assert sorted(os.listdir(folder)) == sorted([*(f"{n}.idx" for n in range(len(parts))), "out"])
 
@@ -299,7 +299,7 @@ def test_a_shuffle_is_the_same_on_processes(tmp_path, processes, monkeypatch):
         ds = Dataset(x, labels).shuffle(3)
         alone = ds.save(tmp_path / "alone")
         spread = ds.save(tmp_path / "spread", executor=processes)
-        monkeypatch.setattr(choosing, "_BUCKET_NBYTES", 1000)
+        monkeypatch.setattr(choosing, "_RUN_NBYTES", 1000)
         write_items(
             ds.images,
             str(tmp_path / "twice"),
@@ -317,7 +317,7 @@ def test_the_driver_s_memory_does_not_grow_with_slabs_times_buckets(tmp_path, mo
     """3,000 slabs and 3,000 buckets: eight bytes for each pair of them would be 72 MB."""
     values = make(tmp_path / "x.idx", 3000, "uint8")
     order = np.random.default_rng(1).permutation(3000)
-    monkeypatch.setattr(choosing, "_BUCKET_NBYTES", 3)
+    monkeypatch.setattr(choosing, "_RUN_NBYTES", 3)
     with idxfile.open(tmp_path / "x.idx") as x:
         tracemalloc.start()
         try:
@@ -346,11 +346,13 @@ def test_nothing_that_was_laid_aside_stays_mapped(tmp_path, processes):
                 assert not any(f"{tmp_path}/." in told for told in everywhere)
 
 
-def test_buckets_that_lack_items_are_told(tmp_path, monkeypatch):
+@pytest.mark.parametrize("most", [None, 0], ids=["at once", "twice"])
+def test_slabs_that_write_nothing_are_told(tmp_path, monkeypatch, most):
     make(tmp_path / "x.idx", 100)
-    monkeypatch.setattr(choosing, "_into_buckets", lambda buckets, task: 0)
-    with idxfile.open(tmp_path / "x.idx") as x, pytest.raises(IdxError, match="0 of 100 items"):
-        write_items(Items([x], np.arange(100)[::-1]), str(tmp_path / "y.idx"), most=0)
+    monkeypatch.setattr(choosing, "_write_range", lambda task: 0)
+    items = Items([idxfile.read(tmp_path / "x.idx")], np.arange(100)[::-1])
+    with ThreadPoolExecutor(2) as threads, pytest.raises(IdxError, match="0 of 100 items"):
+        write_items(items, str(tmp_path / "y.idx"), executor=threads, most=most)
     assert os.listdir(tmp_path) == ["x.idx"]
 
 
@@ -371,11 +373,11 @@ def written(folder):
 
 @pytest.mark.parametrize("name", ["x.idx", "x-images-idx2-int.gz", "x.idx.zst"])
 @pytest.mark.parametrize("cut", [{"shards": 7}, {"shards": 1}, {"shard_nbytes": 1000}])
-@pytest.mark.parametrize("most", [None, 0], ids=["at once", "through buckets"])
+@pytest.mark.parametrize("most", [None, 0], ids=["at once", "twice"])
 def test_shards_are_the_same_bytes_by_whomever(tmp_path, processes, monkeypatch, name, cut, most):
     values = make(tmp_path / "x.idx")
     order = np.random.default_rng(1).permutation(1000)
-    monkeypatch.setattr(choosing, "_BUCKET_NBYTES", 500)
+    monkeypatch.setattr(choosing, "_RUN_NBYTES", 500)
     monkeypatch.setattr(choosing, "_PIECE_NBYTES", 700)
     for folder in ("alone", "one", "many"):
         (tmp_path / folder).mkdir()

@@ -97,7 +97,12 @@ class Items:
     @property
     def everything(self) -> Items:
         """All items of the arrays, in their order."""
-        return Items(self._sources, None, self._transposed)
+        return self.renumbered(None)
+
+    @property
+    def far(self) -> bool:
+        """Whether some of them come over a network."""
+        return any(isinstance(source, IdxArray) and source.far for source in self._sources)
 
     @property
     def arrays(self) -> tuple[ArrayLike, ...]:
@@ -121,6 +126,10 @@ class Items:
         """A view of some of these items, by their positions here."""
         chosen = in_bounds(np.asarray(positions), len(self))
         index = chosen if self._index is None else self._index[chosen]
+        return Items(self._sources, index, self._transposed)
+
+    def renumbered(self, index: Array | None) -> Items:
+        """Other items of the arrays, by numbers that nobody looks at; None is all, in order."""
         return Items(self._sources, index, self._transposed)
 
     def transpose(self) -> Items:
@@ -211,7 +220,7 @@ class Items:
         places = (
             np.arange(start, min(start + step, len(self))) for start in range(0, len(self), step)
         )
-        if any(isinstance(source, IdxArray) and source.far for source in self._sources):
+        if self.far:
             yield from done_ahead(self.take, places, _BLOCKS_AHEAD)
         else:
             yield from map(self.take, places)

@@ -25,7 +25,7 @@ from .shards import Manifest, ShardName, sets_of, shard_name
 from .sink import errors_named, sync_folder
 from .source.places import beside, file_of, is_url, names_in, public
 from .source.waiting import done_together
-from .staging import remove_folder, temporary_folder, write_whole
+from .staging import hidden_folder, remove_folder, temporary_folder, write_whole
 
 __all__: list[str] = []
 
@@ -109,6 +109,27 @@ def new_in_store(folder: str, names: ShardName) -> Iterator[None]:
             mine = sorted({*mine} & {*names_there(folder)})
         remove([beside(folder, name) for name in mine])
         raise
+
+
+@contextlib.contextmanager
+def hidden_place(file: str) -> Iterator[str]:
+    """The name of a file in a new folder beside another one, here or in a store.
+
+    Nobody sees it there, and nothing of the folder is left.
+    """
+    if not is_url(file):
+        with hidden_folder(os.path.dirname(os.path.realpath(file))) as folder:
+            yield os.path.join(folder, "x.idx")
+        return
+    hidden = beside(file, f".{secrets.token_hex(4)}.tmp/x.idx")
+    try:
+        yield hidden
+    finally:
+        folder = beside(hidden, "")
+        try:
+            remove([beside(hidden, name) for name in names_there(folder)])
+        except OSError as error:  # another one may be on its way, and is what matters
+            warn_of_rest([f"{public(folder)}: {error.args[0]}"])
 
 
 def remove(urls: Iterable[str]) -> None:

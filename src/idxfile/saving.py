@@ -8,8 +8,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .classes import write_classes
 from .cutting import shard_count
 from .elements import Array
@@ -18,13 +16,10 @@ from .items import Items
 from .names import pair_names, refuse_rivals
 from .placing import names_there
 from .shards import named_shards
-from .slabs.choosing import through_buckets, write_items
+from .slabs.choosing import write_items
 from .source.places import beside, file_of, is_url, public
-from .writer import create
 
 __all__: list[str] = []
-
-_PIECE_NBYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -85,12 +80,8 @@ class Pair:
         images, labels = self.names(folder, codec, None)
         self._refuse_rivals(folder, images, labels, shards)
         packing: dict[str, Any] = {"shards": shards, "codec": codec, "blocked": blocked}
-        many = executor is not None or shards is not None
-        if many or (codec is None and not is_url(folder) and through_buckets(self.images)):
-            write_items(self.images, images, executor=executor, **packing)
-        else:
-            _write_all(images, self.images, **packing)
-        _write_all(labels, Items([self.labels]), **packing)
+        write_items(self.images, images, executor=executor, **packing)
+        write_items(Items([self.labels]), labels, **packing)
         if self.classes is not None:
             write_classes(folder, self.classes)
         return self.names(folder, codec, shards)
@@ -108,17 +99,3 @@ class Pair:
 def _slashed(folder: str) -> str:
     """A folder as `beside` takes an address: with its slash at the end."""
     return f"{folder.rstrip('/')}/" if is_url(folder) else folder
-
-
-def _write_all(name: str, items: Items, **options: Any) -> None:
-    """Write items as one IDX file, or a set of them, streaming."""
-    writer = create(
-        name, dtype=items.dtype, item_shape=items.item_shape, count=len(items), **options
-    )
-    # One piece of memory, which stays in the cache between reading and writing.
-    step = max(1, _PIECE_NBYTES // max(1, items.item_nbytes))
-    piece = np.empty((min(step, len(items)), *items.item_shape), items.dtype)
-    with writer:
-        for start in range(0, len(items), step):
-            places = np.arange(start, min(start + step, len(items)))
-            writer.append(items.take(places, out=piece[: len(places)]))

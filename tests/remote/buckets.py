@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import boto3
@@ -54,3 +56,23 @@ def bucket_fixture(
     server.client = client
     yield server
     server.before = lambda method, path: None
+
+
+class There(Executor):
+    """Workers that know the bucket of the test, whenever their processes were begun."""
+
+    def __init__(self, inner: Executor) -> None:
+        self._inner = inner
+        names = [name for name in os.environ if name.startswith(("AWS_", "IDXFILE_"))]
+        self._environment = {name: os.environ[name] for name in names}
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self._inner.submit(_there, self._environment, fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._inner.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _there(environment: dict[str, str], fn: Any, *args: Any, **kwargs: Any) -> Any:
+    os.environ.update(environment)
+    return fn(*args, **kwargs)

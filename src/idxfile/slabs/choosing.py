@@ -1,9 +1,11 @@
-"""Chosen items written as one file or as shards by many, also in an order that no memory holds.
+"""Chosen items written as one file or as shards, also in an order that no memory holds.
 
 Items are gathered straight from where they lie, slab by slab of the new file. An order that hops
-all over files larger than memory would read every page many times so: there the items are first
-put into buckets. Each slab of the old files is read once, from front to back, and every item
-written to the bucket of its new place; then every bucket, which fits into memory, is put in order.
+all over files larger than memory would read every page many times so, and one that hops all over
+an object would fetch it many times: there the items are written twice. At first as they lie, each
+slab of the old files by itself put into the new order, beside what is to be written: on the disk
+as one file, in a store as shards that nobody sees. What comes next to each other in the end then
+lies in one run of each slab, and is read from there.
 """
 
 from __future__ import annotations
@@ -11,37 +13,39 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..array import open as open_idx
 from ..elements import Array
-from ..errors import UnsupportedError
 from ..header import Header
 from ..items import Items
-from ..shards import ShardFacts
+from ..placing import hidden_place
+from ..shards import MANIFEST_SUFFIX, ShardFacts
 from ..source.local import memory_nbytes
-from ..source.places import is_url, public
+from ..source.places import beside, is_url
 from ..staging import hidden_folder
-from .filling import FileGround, Ground, filled, laid_out, lay
+from ..writer import create
+from .filling import Ground, filled, laid_out
 from .planning import SLAB_NBYTES
 from .running import run
 from .spreading import Part, spread_out
 
 __all__ = ["write_items"]
 
-_BUCKET_NBYTES = 1 << 28
+_RUN_NBYTES = 1 << 28
 """Items put in order at once: 256 MiB."""
 
 _PIECE_NBYTES = 1 << 23
-"""Items gathered at once for a shard, which takes them one after the other."""
+"""Items gathered at once for who takes them one after the other."""
 
-_NUMBER_NBYTES = 8
+_CACHED_NBYTES = 1 << 20
+"""Likewise by one thread, so that they stay in the cache of the processor."""
 
 Bounds = tuple[int, int]
 
@@ -58,152 +62,245 @@ def write_items(
     slab_nbytes: int = SLAB_NBYTES,
     most: int | None = None,
 ) -> None:
-    """Write items as one raw IDX file or as shards, the same bytes however it is done.
+    """Write items as one IDX file or as shards, the same bytes however it is done.
 
     Args:
         items: which, in their order.
         file: the path or address; it appears when it is whole.
-        shards: write so many files instead of one, each of them by one who does it.
+        shards: write so many files instead of one; with an executor, each of them by one worker.
         shard_nbytes: likewise, files of about so many bytes.
-        codec: of shards; "auto" goes by the name.
-        blocked: of shards in gz: many small members, for random access.
+        codec: "auto" goes by the name. One file that many write is raw.
+        blocked: gz only: many small members, for random access.
         executor: who does it; None: this thread. The folder is one that all of them see.
-        slab_nbytes: the bytes that one of them gathers at once.
-        most: the bytes beyond which scattered items go through buckets; None: half of this
-            machine's memory. They lie beside the file, so that an object has none.
+        slab_nbytes: the bytes of one file that one of them gathers at once.
+        most: the bytes beyond which scattered items are written twice; None: half of this
+            machine's memory, or 256 MiB of what lies in a store.
 
     Raises:
-        UnsupportedError: for objects that would need them, and what `laid_out` and `spread_out`
-            refuse.
-        OSError: as the system gives it.
+        UnsupportedError: for what `laid_out` and `spread_out` refuse.
+        OSError: as the system gives it. After an exception nothing is left.
     """
-    buckets, one = through_buckets(items, most), max(1, items.item_nbytes)
-    if buckets and is_url(file):
-        raise UnsupportedError(
-            "items in an order that no memory holds are put in order beside the file",
-            file=public(file),
-            hint="write files on a disk, and convert them",
-        )
+    packing: dict[str, Any] = {"codec": codec, "blocked": blocked}
+    packing |= {"shards": shards, "shard_nbytes": shard_nbytes}
+    index = items.index
+    hops = bool((index[1:] < index[:-1]).any())
+    if most is None:
+        most = _RUN_NBYTES if items.far else memory_nbytes() // 2
+    if hops and items.nbytes > most:
+        with _sorted_runs(items, file, executor) as (runs, way):
+            _write(runs, file, way, executor, packing)
+        return
+    piece_nbytes = _CACHED_NBYTES if executor is None and not items.far else _PIECE_NBYTES
+    way = _Way(slab_nbytes, piece_nbytes)
+    if hops and items.far:
+        way = _Way(max(slab_nbytes, _RUN_NBYTES), _RUN_NBYTES)
+    _write(items, file, way, executor, packing)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How items are gathered."""
+
+    slab_nbytes: int
+    """At once, for one file."""
+    piece_nbytes: int
+    """At once, for who takes them one after the other."""
+    sorts: bool = False
+    """Whether they are read as they lie, and put in order in memory."""
+    keeps: bool = True
+    """Whether what they lie in stays open; what will be removed does not."""
+
+    def read(self, items: Items, numbers: Array, out: Array | None = None) -> Array:
+        """Items by their numbers."""
+        if not self.sorts:
+            return items.take(numbers, out=out)
+        order = np.argsort(numbers)
+        stored = items.take(numbers[order])
+        block = np.empty_like(stored) if out is None else out
+        block[order] = stored
+        return block
+
+
+@contextlib.contextmanager
+def _sorted_runs(
+    items: Items, file: str, executor: Executor | None
+) -> Iterator[tuple[Items, _Way]]:
+    """Items written beside a file in runs, each of which is in their order.
+
+    Yields:
+        The same items, from there, and how they are gathered best.
+    """
+    count, index = len(items), items.index
+    step = max(1, _RUN_NBYTES // max(1, items.item_nbytes))
+    by_number = np.argsort(index)
+    numbers = np.empty(count, _kind(len(items.everything)))
+    places = np.empty(count, _kind(count))
+    for low, high in _cut(0, count, step):
+        run = np.sort(by_number[low:high])
+        numbers[low:high] = index[run]
+        places[run] = np.arange(low, high)
+    del by_number
+    once = _Way(_RUN_NBYTES, _RUN_NBYTES, sorts=True)
+    with hidden_place(file) as name:
+        packing: dict[str, Any] = {"codec": None}
+        if is_url(file):  # where no one may write another's
+            header = Header.of(items.dtype.name, items.shape)
+            packing["shard_nbytes"] = header.data_offset + step * items.item_nbytes
+        _write(items.everything.renumbered(numbers), name, once, executor, packing)
+        del numbers
+        if is_url(file):
+            name = beside(name, f"x{MANIFEST_SUFFIX}")
+        with open_idx(name, mmap=False) as runs:
+            yield (
+                Items([runs]).renumbered(places),
+                _Way(_RUN_NBYTES, _RUN_NBYTES, keeps=is_url(file)),
+            )
+
+
+def _kind(count: int) -> Any:
+    """What the numbers of so many items take: half of the memory, where that will do."""
+    return np.uint32 if count < 1 << 32 else np.int64
+
+
+def _write(
+    items: Items, file: str, way: _Way, executor: Executor | None, packing: dict[str, Any]
+) -> None:
+    """Write items straight from where they lie."""
+    if executor is None:
+        kind, shape = items.dtype, items.item_shape
+        with create(file, dtype=kind, item_shape=shape, count=len(items), **packing) as writer:
+            for block in _blocks(items, way):
+                writer.append(block)
+        return
     with contextlib.ExitStack() as stack:
-        stack.callback(_everything.cache_clear)
+        stack.callback(_kept.cache_clear)
         stack.callback(_arrived.cache_clear)
         parts: list[tuple[Any, Bounds]]
-        order_of: Callable[[Bounds], _Order]
         spread = None
-        if shards is not None or shard_nbytes is not None:
-            options: dict[str, Any] = {"shards": shards, "shard_nbytes": shard_nbytes}
-            options |= {"codec": codec, "blocked": blocked}
-            spread = stack.enter_context(spread_out(file, items.dtype, items.shape, **options))
+        if packing.get("shards") is not None or packing.get("shard_nbytes") is not None:
+            spread = stack.enter_context(spread_out(file, items.dtype, items.shape, **packing))
             parts = [(part, (part.first, part.stop)) for part in spread.parts]
         else:
             ground = stack.enter_context(laid_out(file, items.dtype, items.shape))
-            step = max(1, _BUCKET_NBYTES // one) if buckets else slab_nbytes // one
+            step = way.slab_nbytes // max(1, items.item_nbytes)
             parts = [(ground, bounds) for bounds in ground.cut(step)]
+        choice_of: Callable[[Bounds], _Choice]
         if is_url(file):
-            order_of = partial(_sent, pickle.dumps(items.everything), items.index)
+            choice_of = partial(_sent, way, pickle.dumps(items.everything), items.index)
         else:
-            choice = stack.enter_context(_laid_aside(items, file))
-            order: _Order = choice
-            if buckets:
-                ranges = [bounds for _, bounds in parts]
-                order = _in_buckets(choice, items.index, file, ranges, executor, slab_nbytes)
-            order_of = partial(_same, order)
-        tasks = ((order_of(bounds), part, bounds) for part, bounds in parts)
+            laid = stack.enter_context(_laid_aside(way, items, file))
+            choice_of = partial(_same, laid)
+        tasks = ((choice_of(bounds), part, bounds) for part, bounds in parts)
         if spread is not None:
             spread.written += run(_write_shard, tasks, executor=executor, total=len(parts))
         else:
             filled(ground, run(_write_range, tasks, executor=executor, total=len(parts)))
 
 
-def through_buckets(items: Items, most: int | None = None) -> bool:
-    """Whether items lie so scattered, and are so many, that buckets are the quicker way."""
-    if most is None:
-        most = memory_nbytes() // 2
-    index = items.index
-    return items.nbytes > most and bool((index[1:] < index[:-1]).any())
+def _blocks(items: Items, way: _Way) -> Iterator[Array]:
+    """All items in order; a block is gone when the next one is asked for."""
+    if items.far and way.piece_nbytes < _RUN_NBYTES:
+        yield from items.blocks(block_nbytes=way.piece_nbytes)  # some are on their way meanwhile
+        return
+    everything, index = items.everything, items.index
+    step = max(1, way.piece_nbytes // max(1, items.item_nbytes))
+    memory = np.empty((min(step, len(items)), *items.item_shape), items.dtype)
+    for low, high in _cut(0, len(items), step):
+        yield way.read(everything, index[low:high], memory[: high - low])
 
 
-class _Order(Protocol):
-    """Items by their new places."""
+class _Choice(Protocol):
+    """Chosen items, as they travel to a worker."""
+
+    @property
+    def way(self) -> _Way:
+        """How they are gathered."""
 
     def read(self, low: int, high: int) -> Array:
-        """Those of the places from `low` to `high`, which may be any of a piece."""
-
-    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
-        """The places from `low` to `high` as ranges that are read at once."""
+        """Those of the new places from `low` to `high`."""
 
 
-def _write_range(task: tuple[_Order, Ground, Bounds]) -> int:
+def _write_range(task: tuple[_Choice, Ground, Bounds]) -> int:
     """Gather the items of some places, and write them there."""
-    order, ground, (low, high) = task
-    return ground.write(low, order.read(low, high))
+    choice, ground, (low, high) = task
+    return ground.write(low, choice.read(low, high))
 
 
-def _write_shard(task: tuple[_Order, Part, Bounds]) -> ShardFacts:
+def _write_shard(task: tuple[_Choice, Part, Bounds]) -> ShardFacts:
     """Gather the items of a shard, piece after piece, and write it."""
-    order, part, bounds = task
-    return part.write(order.read(low, high) for low, high in order.pieces(*bounds))
+    choice, part, bounds = task
+    step = max(1, choice.way.piece_nbytes // max(1, part.header.item_nbytes))
+    return part.write(choice.read(low, high) for low, high in _cut(*bounds, step))
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """Chosen items whose numbers come along, where no folder is beside the file."""
+    """Items whose numbers come along, where no folder is beside the file."""
 
+    way: _Way
     recipe: bytes
     first: int
     """The place of the first."""
-    index: Array
+    numbers: Array
 
     def read(self, low: int, high: int) -> Array:
-        """Items by their new places."""
-        return _arrived(self.recipe).take(self.index[low - self.first : high - self.first])
-
-    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
-        """Ranges of about as many bytes."""
-        return _pieces(low, high, _arrived(self.recipe).item_nbytes)
+        """Those of the new places from `low` to `high`."""
+        return self.way.read(
+            _arrived(self.recipe), self.numbers[low - self.first : high - self.first]
+        )
 
 
-def _sent(recipe: bytes, index: Array, bounds: Bounds) -> _Sent:
-    return _Sent(recipe, bounds[0], index[slice(*bounds)])
-
-
-def _same(order: _Order, bounds: Bounds) -> _Order:
-    return order
+def _sent(way: _Way, recipe: bytes, numbers: Array, bounds: Bounds) -> _Sent:
+    return _Sent(way, recipe, bounds[0], numbers[slice(*bounds)])
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """Chosen items as a recipe of under a kilobyte: what it takes lies in a folder."""
+class _Laid:
+    """Items as a recipe of under a kilobyte: what it takes lies in a folder."""
 
+    way: _Way
     folder: str
-
-    @property
-    def everything(self) -> Items:
-        """All items of the files that was chosen from."""
-        return _everything(self.folder)
-
-    def path(self, name: str) -> str:
-        """Where something lies: "index" tells which item comes to each place."""
-        return os.path.join(self.folder, name)
-
-    def numbers(self, name: str, low: int, high: int) -> Array:
-        """Those from `low` to `high` of the numbers that were laid aside under a name."""
-        return np.fromfile(self.path(name), np.int64, high - low, offset=low * _NUMBER_NBYTES)
+    kind: np.dtype[Any]
+    """Of the numbers of the items."""
 
     def read(self, low: int, high: int) -> Array:
-        """Items by their new places."""
-        return self.everything.take(self.numbers("index", low, high))
+        """Those of the new places from `low` to `high`."""
+        path, offset = os.path.join(self.folder, _NUMBERS), low * self.kind.itemsize
+        numbers = np.fromfile(path, self.kind, high - low, offset=offset)
+        if self.way.keeps:
+            return self.way.read(_kept(self.folder), numbers)
+        with contextlib.closing(_loaded(self.folder)) as everything:
+            return self.way.read(everything, numbers)
 
-    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
-        """Ranges of about as many bytes."""
-        return _pieces(low, high, self.everything.item_nbytes)
+
+def _same(choice: _Laid, bounds: Bounds) -> _Laid:
+    return choice
 
 
-@lru_cache(1)  # of a worker that lives on, the files of its last work are open, and no others
-def _everything(folder: str) -> Items:
-    with open(os.path.join(folder, "everything"), "rb") as file:
+_EVERYTHING, _NUMBERS = "everything", "numbers"
+
+
+@contextlib.contextmanager
+def _laid_aside(way: _Way, items: Items, file: str) -> Iterator[_Laid]:
+    """The items, and which are meant, in a folder beside the file that is to be written."""
+    folder = os.path.dirname(os.path.realpath(file))
+    with hidden_folder(folder) as aside:
+        with open(os.path.join(aside, _EVERYTHING), "wb") as recipe:
+            pickle.dump(items.everything, recipe)
+        index = np.ascontiguousarray(items.index)
+        with open(os.path.join(aside, _NUMBERS), "wb") as numbers:
+            numbers.write(index.data)
+        yield _Laid(way, aside, index.dtype)
+
+
+def _loaded(folder: str) -> Items:
+    with open(os.path.join(folder, _EVERYTHING), "rb") as file:
         items: Items = pickle.load(file)  # noqa: S301  of our own making
     return items
+
+
+# Of a worker that lives on, the files of its last work are open, and no others.
+_kept = lru_cache(1)(_loaded)
 
 
 @lru_cache(1)
@@ -212,118 +309,5 @@ def _arrived(recipe: bytes) -> Items:
     return items
 
 
-@contextlib.contextmanager
-def _laid_aside(items: Items, file: str) -> Iterator[_Choice]:
-    """The choice, its numbers in a folder beside the file that is to be written."""
-    folder = os.path.dirname(os.path.realpath(file))
-    with hidden_folder(folder) as aside:
-        choice = _Choice(aside)
-        with open(choice.path("everything"), "wb") as recipe:
-            pickle.dump(items.everything, recipe)
-        with open(choice.path("index"), "wb") as numbers:
-            numbers.write(np.ascontiguousarray(items.index, np.int64).data)
-        yield choice
-
-
-def _pieces(low: int, high: int, item_nbytes: int) -> Iterator[Bounds]:
-    return _cut(low, high, max(1, _PIECE_NBYTES // max(1, item_nbytes)))
-
-
 def _cut(start: int, stop: int, step: int) -> Iterator[Bounds]:
     return ((low, min(low + step, stop)) for low in range(start, stop, step))
-
-
-@dataclass(frozen=True)
-class _Buckets:
-    """Items by the bucket of their new place; within it, by their old numbers."""
-
-    choice: _Choice
-    items: FileGround
-    count: int
-    """How many buckets there are."""
-
-    def read(self, low: int, high: int) -> Array:
-        """The items of one bucket, put in order."""
-        stored = self.items.read(low, high)
-        block = np.empty_like(stored)
-        block[np.argsort(self.choice.numbers("index", low, high))] = stored
-        return block
-
-    def pieces(self, low: int, high: int) -> Iterable[Bounds]:
-        """The buckets of these places."""
-        edges = self.choice.numbers("edges", 0, self.count + 1)
-        first, last = np.searchsorted(edges, (low, high))
-        return pairwise(edges[first : last + 1].tolist())
-
-
-def _in_buckets(
-    choice: _Choice,
-    index: Array,
-    file: str,
-    ranges: Iterable[Bounds],
-    executor: Executor | None,
-    slab_nbytes: int,
-) -> _Buckets:
-    """Put slabs of the old files into buckets, none of which crosses from a range to the next."""
-    everything = choice.everything
-    one = max(1, everything.item_nbytes)
-    size = max(1, _BUCKET_NBYTES // one)
-    starts = [low for bounds in ranges for low, _ in _cut(*bounds, size)]
-    edges = np.array([*starts, len(index)], np.int64)
-    with open(choice.path("edges"), "wb") as numbers:
-        numbers.write(edges.data)
-    step = max(1, slab_nbytes // one)
-    slabs = range(0, len(everything), step)
-    with open(choice.path("moves"), "wb") as numbers:
-        bounds = [0]
-        for moves in _moves(index, edges, slabs):
-            numbers.write(moves.data)
-            bounds.append(bounds[-1] + len(moves))
-    header = Header.of(everything.dtype.name, (len(index), *everything.item_shape))
-    buckets = _Buckets(choice, lay(choice.path("items"), file, header), len(starts))
-    tasks = (
-        (start, min(start + step, len(everything)), low, high)
-        for start, (low, high) in zip(slabs, pairwise(bounds), strict=True)
-    )
-    filled(buckets.items, run(partial(_into_buckets, buckets), tasks, executor=executor))
-    return buckets
-
-
-def _moves(index: Array, edges: Array, slabs: range) -> Iterator[Array]:
-    """For each slab of the old files the items that were chosen from it, and where they are put.
-
-    Args:
-        index: the old number of each item, by its new place.
-        edges: where buckets begin among the new places, and the number of these.
-        slabs: the old number that each slab begins with.
-
-    Yields:
-        Pairs of an old number and its place in the buckets, by the latter.
-    """
-    places = np.argsort(index)
-    bounds = np.searchsorted(index, slabs, sorter=places).tolist()
-    free = edges[:-1].copy()  # where the next item of each bucket is put
-    for low, high in pairwise([*bounds, len(index)]):
-        mine = places[low:high]
-        owners = np.searchsorted(edges, mine, side="right") - 1
-        order = np.argsort(owners, kind="stable")
-        owners = owners[order]
-        nth = np.arange(len(owners)) - np.searchsorted(owners, owners)
-        yield np.stack([index[mine[order]], free[owners] + nth], axis=1)
-        np.add.at(free, owners, 1)
-
-
-def _into_buckets(buckets: _Buckets, task: tuple[int, int, int, int]) -> int:
-    """Read a slab of the old files, and write each item into its bucket."""
-    start, stop, low, high = task
-    if low == high:
-        return 0
-    everything = buckets.choice.everything
-    block = np.empty((stop - start, *everything.item_shape), everything.dtype)
-    everything.read_runs([range(start, stop)], block)
-    numbers, spots = buckets.choice.numbers("moves", 2 * low, 2 * high).reshape(-1, 2).T
-    block = block[numbers - start]
-    gaps = np.flatnonzero(np.diff(spots) != 1) + 1
-    for first, last in pairwise([0, *gaps.tolist(), len(spots)]):
-        buckets.items.write(int(spots[first]), block[first:last])
-    return len(spots)

@@ -151,5 +151,6 @@ def plan(array: IdxArray, *, slab_nbytes: int = SLAB_NBYTES, align: int = 1) -> 
     if not (array.shards and array.portable):
         return Plan([(array, len(array))], step if array.random_access else len(array))
     parts = [(recipe, recipe.shard.items) for recipe in array.shard_recipes()]
-    step = step if array.random_access else max(count for _, count in parts)
+    if array.codecs and not _opened(parts[0][0]).random_access:
+        step = max(count for _, count in parts)
     return Plan(parts, step)

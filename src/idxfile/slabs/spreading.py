@@ -95,8 +95,8 @@ def spread_out(
     dtype: Any,
     shape: Sequence[int],
     *,
-    shards: int | None,
-    shard_nbytes: int | None,
+    shards: int | None = None,
+    shard_nbytes: int | None = None,
     codec: str | None = "auto",
     blocked: bool = False,
 ) -> Iterator[Spread]:
