@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from idxfile import FetchError, IdxWarning, MissingExtraError, fetch
 from idxfile.catalog import download, recognition, storage, table
 from idxfile.catalog.decoration import recognise_dataset
 from idxfile.catalog.digests import digests
+from idxfile.catalog.download import locked
 from idxfile.catalog.table import FileFacts, Fingerprint, Release
 from idxfile.cli import main
 
@@ -86,8 +88,8 @@ def is_mnist(ds):
 
 
 def left_in(folder):
-    """The files in a folder, but for the lock."""
-    return sorted(name for name in os.listdir(folder) if name != ".lock")
+    """The files in a folder."""
+    return sorted(os.listdir(folder))
 
 
 # Mirrors
@@ -128,7 +130,7 @@ def test_a_fault_of_the_only_mirror_is_told(mirrors, fault, cache):
         fetch("mnist", "test")
     [failure] = caught.value.found
     assert FAULTS[fault] in failure
-    assert left_in(cache / "mnist") == []
+    assert not cache.exists()
 
 
 def test_the_failure_of_every_mirror_is_named(mirrors, capsys):
@@ -218,7 +220,7 @@ def test_a_killed_download_leaves_nothing_under_the_final_name(server, cache):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert left_in(cache / "mnist") == [part.name]
+    assert left_in(cache / "mnist") == [".lock", part.name]
     again = start(server, "ok")
     assert again.communicate(timeout=30) == ("10000\n", "")
     assert left_in(cache / "mnist") == list(PAIR)
@@ -232,7 +234,7 @@ def test_an_interrupted_download_leaves_nothing(mirrors, cache):
 
     with pytest.raises(KeyboardInterrupt):
         fetch("mnist", "test", progress=stop)
-    assert left_in(cache / "mnist") == []
+    assert not cache.exists()
 
 
 # What lies there
@@ -297,6 +299,36 @@ HAND = {
         },
     ),
 }
+
+
+def test_what_fails_leaves_what_was_there(mirrors, cache):
+    mirrors("404")
+    (cache / "mnist").mkdir(parents=True)
+    (cache / "mnist" / "notes").touch()
+    with pytest.raises(FetchError):
+        fetch("mnist", "test")
+    with pytest.raises(FetchError):
+        fetch("mnist", "test", folder=cache / "given")
+    assert sorted(cache.rglob("*")) == [cache / "mnist", cache / "mnist" / "notes"]
+
+
+def test_a_lock_whose_file_is_removed_meanwhile_is_taken_anew(tmp_path):
+    """Whoever waits for the one who leaves nothing makes a lock, and a folder, of its own."""
+    folder = str(tmp_path / "a" / "b")
+    inside, most = [], []
+
+    def work():
+        with locked(folder):
+            inside.append(1)
+            most.append(len(inside))
+            time.sleep(0.001)
+            inside.pop()
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work) for _ in range(200)]:
+            done.result()
+    assert (len(most), max(most)) == (200, 1)
+    assert [*tmp_path.rglob(".lock")] == []
 
 
 @pytest.mark.parametrize("way", HAND)
