@@ -726,7 +726,7 @@ def test_a_view_is_what_a_slice_is(items: slice, step: int, streamed: bool) -> N
     if streamed:
         parts = [whole[n : n + step] for n in range(0, 12, step)]
         column = Streamed(whole.shape, whole.dtype, lambda _: iter(parts))
-    view = View(column, items=items, change=lambda block: block * 2, dtype="float32")
+    view = View(column, items=items, change=lambda block, _: block * 2, dtype="float32")
     expected = whole[items] * 2
     assert view.shape == expected.shape
     try:

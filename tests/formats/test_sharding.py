@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 import idxfile
 from idxfile import Processes, UnsupportedError, convert
-from idxfile.formats.sharding import cut
+from idxfile.formats.columns import Sliced, View
+from idxfile.formats.parting import part_of
 
 
 @given(
@@ -21,13 +23,21 @@ from idxfile.formats.sharding import cut
     start=st.none() | st.integers(-50, 50),
     stop=st.none() | st.integers(-50, 50),
     step=st.none() | st.integers(-5, 5).filter(bool),
-    shards=st.integers(1, 9),
+    parts=st.integers(1, 9),
 )
-def test_parts_are_all_items_in_order(count, start, stop, step, shards):
-    numbers = list(range(count))
-    parts = [numbers[part] for part in cut(slice(start, stop, step), count, shards)]
-    assert [n for part in parts for n in part] == numbers[start:stop:step]
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+def test_parts_are_all_items_in_order(count, start, stop, step, parts):
+    view = View(Sliced(np.arange(count)), items=slice(start, stop, step))
+    doubled = View(view, change=lambda block, first: block * 1000 + first, dtype="int64")
+    bounds = [len(view) * number // parts for number in range(parts + 1)]
+    found, numbers = [], []
+    for low, high in pairwise(bounds):
+        part = part_of(doubled, low, high)
+        assert part.shape == (high - low,)
+        for block in part.blocks(block_nbytes=8):
+            found += (block // 1000).tolist()
+            numbers += (block % 1000).tolist()
+    assert found == list(range(count))[start:stop:step]
+    assert numbers == list(range(len(view)))  # what is told of an item is its number in the whole
 
 
 @pytest.fixture
@@ -97,9 +107,13 @@ def test_a_failure_leaves_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["a.idx", "--engine", "threads"], "--shards"),
+        (["a.parquet", "--engine", "threads"], "--shards"),
+        (["a.idx.gz", "--engine", "threads"], "--shards"),
+        (["a.idx", "-O", "codec=xz", "--engine", "threads"], "--shards"),
         (["a.zarr", "--shards", "2"], "shards are files"),
-        (["a.idx", "--shards", "100000"], "99,999"),
+        (["a.idx", "--shards", "100000"], "99999"),
+        (["a.idx", "--shards", "2", "--shard-nbytes", "1K"], "not both"),
+        (["a.idx", "--shard-nbytes", "many"], "no number of bytes such as 256M"),
     ],
 )
 def test_what_cannot_be_is_told(npz, tmp_path, monkeypatch, words, text):

@@ -319,7 +319,7 @@ def _checked(chunk: Any, shape: tuple[int, ...], target: Ground | Part) -> Array
         UnsupportedError: when it is something else, or masked, of which Dask may not have known.
     """
     _refuse_masks(chunk, target.name)
-    element = target.header.element.name
+    element = target.header.dtype.name
     block = np.asarray(chunk)
     if block.dtype.name != element or block.shape != shape:
         raise UnsupportedError(

@@ -17,7 +17,16 @@ from ..formats.row import Format
 from ..formats.table import all_formats, format_named
 from .engines import engine_option, started
 from .offering import beginning, splits_there
-from .terms import force_option, json_option, print_json, progress_bar, refuse_to_overwrite, table
+from .sharding import shards_options
+from .terms import (
+    force_option,
+    json_option,
+    print_json,
+    progress_bar,
+    refuse_to_overwrite,
+    slabs_bar,
+    table,
+)
 
 Value = TypeVar("Value")
 
@@ -130,7 +139,7 @@ def _flag(name: str) -> str:
     callback=_list_options, help="List what -O can say of a format, and exit.",
 )  # fmt: skip
 @json_option
-@click.option("--shards", type=click.IntRange(1), help="So many files: x-00000-of-00042.idx …")
+@shards_options
 @engine_option
 @force_option
 def convert_command(
@@ -147,7 +156,7 @@ def convert_command(
     point: bool,
     options: tuple[str, ...],
     as_json: bool,
-    shards: int | None,
+    cut: dict[str, int],
     engine: str | None,
     force: bool,
     **pictures: str | bool | None,
@@ -157,6 +166,7 @@ def convert_command(
     What SRC is, its content says; what DST shall be, its name says: `train.npz`, `train.csv.gz`,
     or `train/` for a pair of IDX files. Values are kept exactly, or refused. Options of the two
     formats are given with -O, as -O shape=28x28; `from.KEY` and `to.KEY` where both have one.
+    With --engine, raw IDX files and .npy are written by many at once, and of other files shards.
     """
     if "-" in (src, dst):
         raise click.UsageError("formats are read and written by position: `-` cannot be it")
@@ -174,12 +184,8 @@ def convert_command(
     if not os.path.isdir(dst):
         refuse_to_overwrite(dst, force)
     label = f"convert {printable(os.path.basename(src))}"
-    if engine is not None and shards is None:
-        raise click.UsageError("--engine writes shards side by side: say how many with --shards")
-    with (
-        started(engine, label) as executor,
-        progress_bar(label, 0 if engine else _nbytes(src)) as progress,
-    ):
+    bar = progress_bar(label, _nbytes(src)) if engine is None else slabs_bar(label)
+    with started(engine, None) as executor, bar as progress:
         done = _usage(
             idxfile.convert,
             src,
@@ -196,9 +202,9 @@ def convert_command(
             source_options=given[0],
             target_options=given[1],
             overwrite=force,
-            shards=shards,
             executor=executor,
             progress=progress,
+            **cut,
         )
     if as_json:
         print_json(done.as_dict())

@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -110,12 +110,13 @@ engine_option = click.option(
 
 
 @contextmanager
-def started(engine: str | None, label: str = "work") -> Iterator[Any]:
+def started(engine: str | None, label: str | None = "work") -> Iterator[Any]:
     """An engine, running as long as the `with` block does. What is queued behind it is cancelled.
 
     Args:
         engine: the words of `--engine`; None is no engine, and gives None.
-        label: what a terminal is told to be going on, beside how much of it is done.
+        label: what a terminal is told to be going on, beside how much of it is done; None tells
+            nothing.
 
     Yields:
         An executor.
@@ -132,7 +133,8 @@ def started(engine: str | None, label: str = "work") -> Iterator[Any]:
         return
     name, _, words = engine.partition("=")
     try:
-        with _begun(name, words or None) as executor, slabs_bar(label) as progress:
+        bar = slabs_bar(label) if label else nullcontext()
+        with _begun(name, words or None) as executor, bar as progress:
             yield Engine(executor, progress=progress)
     except FileNotFoundError as error:
         if error.filename is None or not os.path.exists(error.filename):

@@ -6,16 +6,20 @@ import contextlib
 import glob
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
 import idxfile
 
 from ..codecs import codec_of_name
+from ..cutting import shard_count
 from ..errors import FormatError, UnsupportedError, printable
 from ..report.facts import counted
 from ..shards import named_shards
 from ..source.places import beside, file_of, is_url
+from .sharding import shards_options
 from .terms import force_option, place, refuse_to_overwrite, sets_kept
 
 
@@ -64,14 +68,14 @@ def _check_fits(array: idxfile.IdxArray, old: idxfile.IdxArray) -> None:
     help="Compression; auto goes by the suffix of OUT.",
 )
 @click.option("--blocked", is_flag=True, help="gz only: many small members, for random access.")
-@click.option("--shards", type=click.IntRange(1), help="Write so many files instead of one.")
+@shards_options
 @force_option
 def concat_command(
     out: str,
     files: tuple[str, ...],
     codec: str,
     blocked: bool,
-    shards: int | None,
+    cut: dict[str, int],
     force: bool,
 ) -> None:
     """Write the items of FILES, one file after another, into the new file OUT.
@@ -82,19 +86,36 @@ def concat_command(
     promised = codec_of_name(out) if codec == "auto" else None
     if blocked and (promised.name if promised else codec) != "gz":
         raise click.UsageError("--blocked is a way of writing gz: name OUT so, or add --codec gz")
-    if shards is not None and out == "-":
+    if cut and out == "-":
         raise click.UsageError("--shards are files: OUT cannot be standard output")
-    written = out if shards is None else _set_of(out, shards, force)
-    if shards is None:
+    written = out
+    if cut:
+        written = _set_of(out, cut.get("shards") or _number(files, **cut), force)
+    else:
         refuse_to_overwrite(out, force)
     target = sys.stdout.buffer if out == "-" else out
     parts = [place(file) for file in files]
     packing = None if codec == "raw" else codec
     with sets_kept():
-        idxfile.concat(target, parts, codec=packing, blocked=blocked, shards=shards)
-    if shards is not None or os.path.isfile(out):
+        idxfile.concat(target, parts, codec=packing, blocked=blocked, **cut)
+    if cut or os.path.isfile(out):
         with idxfile.open(written) as array:
             click.echo(f"{printable(array.name)}: {array.header}", err=True)
+
+
+def _number(files: Sequence[str], shard_nbytes: int) -> int:
+    """How many shards of so many bytes there will be.
+
+    Raises:
+        click.UsageError: where standard input is one of the files, which is read once.
+    """
+    if "-" in files:
+        raise click.UsageError("--shard-nbytes counts before it writes: `-` goes with --shards")
+    with contextlib.ExitStack() as stack:
+        headers = [stack.enter_context(idxfile.open(f, mmap=False)).header for f in files]
+    count = sum(header.shape[0] if header.shape else 1 for header in headers)
+    whole = replace(headers[0], shape=(count, *headers[0].item_shape))
+    return shard_count(whole, None, shard_nbytes) or 1
 
 
 def _set_of(out: str, shards: int, force: bool) -> str:

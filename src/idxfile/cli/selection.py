@@ -18,6 +18,7 @@ from ..names import file_name
 from ..source.places import find_partner, is_folder, is_url
 from .engines import engine_option, started
 from .offering import splits_there
+from .sharding import shards_options
 from .terms import force_option, json_option, print_json, refuse_to_overwrite, sets_kept, table
 from .terms import place as given
 
@@ -32,11 +33,6 @@ labels_file_option = click.option(
 )
 codec_option = click.option(
     "--codec", type=click.Choice(["gz", "bz2", "xz", "zst"]), help="Compression; none by default."
-)
-
-
-shards_option = click.option(
-    "--shards", type=click.IntRange(1, 99_999), help="So many files of each: NAME-00000-of-00042 …"
 )
 
 _MOST_BARS = 64
@@ -186,7 +182,7 @@ def _bars(counts: dict[str, int], width: int = 40) -> list[str]:
 @click.option("--seed", type=click.IntRange(0), help="Where the random order begins.")
 @click.option("--transpose", is_flag=True, help="Exchange the rows and columns of every item.")
 @codec_option
-@shards_option
+@shards_options
 @engine_option
 @force_option
 def select_command(
@@ -202,7 +198,7 @@ def select_command(
     seed: int | None,
     transpose: bool,
     codec: str | None,
-    shards: int | None,
+    cut: dict[str, Any],
     engine: str | None,
     force: bool,
 ) -> None:
@@ -218,7 +214,7 @@ def select_command(
     if shuffle:
         ds = ds.shuffle(seed).select(limit=limit)
     ds = ds.transpose() if transpose else ds
-    _save([ds], out, codec, shards, engine, force)
+    _save([ds], out, codec, cut, engine, force)
 
 
 @click.command("split")
@@ -232,7 +228,7 @@ def select_command(
 @name_option
 @labels_file_option
 @codec_option
-@shards_option
+@shards_options
 @engine_option
 @force_option
 def split_command(
@@ -246,7 +242,7 @@ def split_command(
     name: str | None,
     labels_file: str | None,
     codec: str | None,
-    shards: int | None,
+    cut: dict[str, Any],
     engine: str | None,
     force: bool,
 ) -> None:
@@ -265,24 +261,24 @@ def split_command(
         split_parts = ds.random_split(parts, seed=seed, stratify=stratify)
     for part, word in zip(split_parts, called, strict=True):
         part.split = word
-    _save(split_parts, out, codec, shards, engine, force)
+    _save(split_parts, out, codec, cut, engine, force)
 
 
 def _save(
     parts: Sequence[idxfile.Dataset],
     out: str,
     codec: str | None,
-    shards: int | None,
+    cut: dict[str, Any],
     engine: str | None,
     force: bool,
 ) -> None:
-    if engine is not None and codec is not None and shards is None:
+    if engine is not None and codec is not None and not cut:
         raise click.UsageError(
             "--engine has a compressed file written from front to back: say how many with --shards"
         )
     for ds in parts:
-        for place in ds.saved_names(out, codec=codec, shards=shards):
-            if shards is None:
+        for place in ds.saved_names(out, codec=codec, **cut):
+            if not cut:
                 refuse_to_overwrite(place, force)
             elif not is_url(place):  # a set in a store is never replaced
                 for path in glob.glob(place):
@@ -290,7 +286,7 @@ def _save(
     with started(engine, f"write {printable(out)}") as executor:
         for ds in parts:
             with sets_kept():
-                images, labels = ds.save(out, codec=codec, shards=shards, executor=executor)
+                images, labels = ds.save(out, codec=codec, executor=executor, **cut)
             click.echo(f"{printable(images)}, {printable(labels)}: {len(ds):,} items", err=True)
             if not len(ds):
                 click.echo("note: nothing fits, so the files are empty", err=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ..elements import Array, first_lossy
 from ..errors import UnsupportedError
 from ..names import natural
-from .columns import Streamed, View
+from .columns import View
 from .row import NUMBERS
 
 __all__: list[str] = []
@@ -74,16 +75,10 @@ def as_type(column: Any, dtype: Any, types: Sequence[str]) -> Any:
     if wanted == column.dtype:
         return column
 
-    def blocks(block_nbytes: int) -> Iterator[Array]:
-        start = 0
-        for block in column.blocks(block_nbytes=block_nbytes):
-            yield _survived(block, wanted, start)
-            start += len(block) if block.shape else 0
-
-    return Streamed(column.shape, wanted, blocks)
+    return View(column, change=partial(_survived, wanted=wanted), dtype=wanted)
 
 
-def _survived(block: Array, wanted: np.dtype[Any], start: int) -> Array:
+def _survived(block: Array, start: int, *, wanted: np.dtype[Any]) -> Array:
     """A block as another type, every value the same; `start` is the number of its first item."""
     lossy = _lossy(block, wanted)
     if lossy is not None:
@@ -123,23 +118,26 @@ def scaled(column: Any, dtype: Any, scale: tuple[float, float]) -> View:
     low, high = scale
     if not (low < high and np.isfinite([low, high]).all()):
         raise ValueError(f"scale is a lower and a higher value, not {low:g}:{high:g}")
-    limits = np.iinfo(name)
-
-    def change(block: Array) -> Array:
-        values = block.astype(np.float64)
-        outside = ~((values >= low) & (values <= high))
-        if outside.any():
-            value = block[outside].flat[0]
-            raise UnsupportedError(
-                f"{value} lies outside the scale {low:g}:{high:g}",
-                found=value.item(),
-                expected=[low, high],
-                hint="give the range that the values have: `idx stats` shows it",
-            )
-        span = float(limits.max) - float(limits.min)
-        return np.rint((values - low) / (high - low) * span + limits.min).astype(name)
-
+    change = partial(_spread, scale=(low, high), dtype=np.dtype(name))
     return View(column, change=change, dtype=name)
+
+
+def _spread(block: Array, _: int, *, scale: tuple[float, float], dtype: np.dtype[Any]) -> Array:
+    """A block whose values between two bounds are spread over a whole integer type."""
+    low, high = scale
+    values = block.astype(np.float64)
+    outside = ~((values >= low) & (values <= high))
+    if outside.any():
+        value = block[outside].flat[0]
+        raise UnsupportedError(
+            f"{value} lies outside the scale {low:g}:{high:g}",
+            found=value.item(),
+            expected=[low, high],
+            hint="give the range that the values have: `idx stats` shows it",
+        )
+    limits = np.iinfo(dtype)
+    span = float(limits.max) - float(limits.min)
+    return np.rint((values - low) / (high - low) * span + limits.min).astype(dtype)
 
 
 def held(column: Any, types: Sequence[str], title: str) -> None:
@@ -192,8 +190,10 @@ def numbered(
         names = tuple(sorted(found, key=natural))
     numbers = {name: number for number, name in enumerate(names)}
     dtype = np.dtype("uint8" if len(names) <= 256 else "int32")
-
-    def change(block: Array) -> Array:
-        return np.array([numbers[name] for name in block.tolist()], dtype).reshape(block.shape)
-
+    change = partial(_looked_up, numbers=numbers, dtype=dtype)
     return {n: View(column, change=change, dtype=dtype) for n, column in columns.items()}, names
+
+
+def _looked_up(block: Array, _: int, *, numbers: Mapping[str, int], dtype: np.dtype[Any]) -> Array:
+    """A block of class names as numbers."""
+    return np.array([numbers[name] for name in block.tolist()], dtype).reshape(block.shape)

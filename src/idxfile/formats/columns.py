@@ -6,6 +6,7 @@ the file calls them), each read block by block. N formats need N readers and N w
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from ..errors import PairError, UnsupportedError
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
 from .blocks import in_groups, item_nbytes, steps
 
-__all__ = ["Column", "Columns", "Sliced", "Streamed", "View", "in_chunks"]
+__all__ = ["Column", "Columns", "Elsewhere", "Sliced", "Streamed", "View", "in_chunks"]
 
 _CHUNKS = 16
 """So many are written at once, where an array is kept in chunks."""
@@ -79,6 +80,11 @@ class Columns:
         """The column that matters where only one can be written."""
         return next(iter(self.arrays.values()))
 
+    @property
+    def labels(self) -> Any:
+        """The column of labels, of a source that is read for them."""
+        return self.arrays.get("labels", self.first)
+
     def __len__(self) -> int:
         return len(self.first)
 
@@ -107,7 +113,7 @@ class Sliced:
 
     def __init__(self, array: Any, *, align: int = 1) -> None:
         self._array = array
-        self._align = max(1, align)
+        self.align = max(1, align)
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.dtype: np.dtype[Any] = np.dtype(array.dtype).newbyteorder("=")
 
@@ -122,8 +128,13 @@ class Sliced:
         if not self.shape:
             yield self[()]
             return
-        for low, high in steps(self.shape, self.dtype, block_nbytes, self._align):
+        for low, high in steps(self.shape, self.dtype, block_nbytes, self.align):
             yield self[low:high]
+
+    def part(self, low: int, high: int) -> Sliced | None:
+        """The items from `low` to `high` by themselves, where they are in memory."""
+        inside = isinstance(self._array, np.ndarray) and not isinstance(self._array, np.memmap)
+        return Sliced(self._array[low:high]) if inside else None
 
 
 class Streamed:
@@ -166,33 +177,64 @@ def in_chunks(column: Column, items: int) -> Iterator[tuple[int, Array]]:
         yield number * count, block
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """A column of a source that is opened for as long as its items are read. It pickles."""
+
+    open: Callable[[], contextlib.AbstractContextManager[Columns]]
+    """Opens the source."""
+    name: str
+    """Which of its columns is meant; empty for the labels of a file that is read for them."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    alone: bool = False
+    """Whether this is the only way to it: what was opened here, nobody else sees."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        """The column itself."""
+        with self.open() as columns:
+            yield columns.arrays[self.name] if self.name else columns.labels
+
+
 class View:
     """Some items of a column, each block changed by a function, or looked at by another.
 
     Args:
         column: the column.
         items: which of its items.
-        change: makes of each block another.
+        change: makes of each block another; it is told the number of the first item in it.
         dtype: of the changed blocks.
         tell: called with the bytes of the column that went by, as they go.
+        first: the number of its first item in the whole, of which it may be a part.
+        origin: where the column is opened anew, for whom it cannot be sent to.
     """
 
     def __init__(
         self,
         column: Any,
         *,
-        items: slice | None = None,
-        change: Callable[[Array], Array] | None = None,
+        items: slice | range | None = None,
+        change: Callable[[Array, int], Array] | None = None,
         dtype: Any = None,
         tell: Callable[[int], None] | None = None,
+        first: int = 0,
+        origin: Elsewhere | None = None,
     ) -> None:
         if items is not None and not column.shape:
             raise UnsupportedError("a scalar has no items to choose from")
         self.column = column
         self.change = change
         self.dtype: np.dtype[Any] = np.dtype(column.dtype if dtype is None else dtype)
-        self.items = range(len(column))[items or slice(None)] if column.shape else None
+        if not isinstance(items, range) and column.shape:
+            items = range(len(column))[items or slice(None)]
+        self.items: Any = items
         """The numbers of the items; None of a scalar."""
+        self.first = first
+        self.origin = origin
         self._tell = tell
 
     @property
@@ -210,25 +252,43 @@ class View:
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """The chosen items in order."""
-        for block in self._chosen(block_nbytes):
-            yield self.change(block) if self.change else block
-            self.tell(block.nbytes)
+        start = self.first
+        with _opened(self.column) as column:
+            for block in self._chosen(column, block_nbytes):
+                yield self.change(block, start) if self.change else block
+                start += len(block) if block.shape else 0
+                self.tell(block.nbytes)
 
-    def _chosen(self, block_nbytes: int) -> Iterator[Array]:
+    def _chosen(self, column: Any, block_nbytes: int) -> Iterator[Array]:
         items = self.items
-        if items is None or items == range(len(self.column)):
-            yield from self.column.blocks(block_nbytes=block_nbytes)
-        elif hasattr(self.column, "__getitem__"):
-            for low, high in steps(self.shape, self.column.dtype, block_nbytes):
-                part = items[low:high]
-                yield self.column[part.start : part.stop if part.stop >= 0 else None : part.step]
+        if items is None or items == range(len(column)):
+            yield from column.blocks(block_nbytes=block_nbytes)
+        elif hasattr(column, "__getitem__"):
+            for low, high in steps(self.shape, column.dtype, block_nbytes):
+                yield column[as_slice(items[low:high])]
         elif items.step < 0:
             raise UnsupportedError(
                 "this source is read in order, and cannot be turned round",
                 hint="convert it to IDX first",
             )
         else:
-            yield from _passing(self.column.blocks(block_nbytes=block_nbytes), items)
+            yield from _passing(column.blocks(block_nbytes=block_nbytes), items)
+
+
+@contextlib.contextmanager
+def _opened(column: Any) -> Iterator[Any]:
+    if isinstance(column, Elsewhere):
+        with column.opened() as column:
+            yield column
+    else:
+        yield column
+
+
+def as_slice(items: range) -> slice:
+    """A range as a slice; a negative stop would be counted from the end there."""
+    if not items:
+        return slice(0, 0)
+    return slice(items.start, items.stop if items.stop >= 0 else None, items.step)
 
 
 def _passing(blocks: Iterable[Array], items: range) -> Iterator[Array]:

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +15,15 @@ from ..codecs import codec_of_name
 from ..errors import UnsupportedError
 from ..source.places import from_anywhere
 from .blocks import nbytes
-from .columns import Columns, View
+from .columns import Columns, Elsewhere, View
+from .filling import fill
 from .fitting import choose, settle
-from .opening import function_of, named_errors, open_columns, open_labels
+from .opening import Source, named_errors
 from .recognition import format_of_source, format_of_target
-from .results import Kind, Overwrite, check_target, result
+from .results import Kind, Overwrite, Target
 from .roles import ALL
 from .row import Format
-from .sharding import cut, write_shards
+from .sharding import shards_of, write_shards
 from .stored import stored_of
 from .table import format_named
 
@@ -76,6 +77,7 @@ def convert(
     target_options: Mapping[str, Any] | None = None,
     overwrite: Overwrite = "files",
     shards: int | None = None,
+    shard_nbytes: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Conversion:
@@ -106,15 +108,19 @@ def convert(
             folder that holds something; True replaces a folder too.
         shards: write so many files instead of one, `x-00000-of-00042.idx` … for `x.idx`; of IDX
             with a manifest.
-        executor: who writes the shards: any `concurrent.futures.Executor` whose workers see both
-            places. None: this thread.
+        shard_nbytes: likewise, as many as keep a file at about so many bytes before it is
+            compressed; of a pair, the file of images.
+        executor: who does the work: any `concurrent.futures.Executor` whose workers see both
+            places. One raw file of IDX or .npy is written by all of them at once, a shard by one.
+            None: this thread.
         progress: called now and then with the bytes done and the bytes in all.
 
     Returns:
         A `Conversion` that says what was written.
 
     Raises:
-        UnsupportedError: for what the target cannot hold without loss.
+        UnsupportedError: for what the target cannot hold without loss, and for one file of a
+            format that many cannot write at once.
         FormatError: for a source that is not right.
         PairError: for columns that do not belong together.
         FileExistsError: for a target that exists, and must not be replaced.
@@ -129,62 +135,83 @@ def convert(
         [[1, 2], [3, 4]]
     """
     source, target = os.fsdecode(src), os.fsdecode(dst)
-    if shards is None and executor is not None:
-        raise ValueError("an executor writes shards: say how many")
-    if shards is not None and point:
-        raise ValueError("what only points has no shards")
+    many = shards is not None or shard_nbytes is not None
+    if point and (many or executor is not None):
+        raise ValueError(
+            "what only points is one small file: it has no shards, and needs no engine"
+        )
     reader = format_named(source_format) if source_format else format_of_source(source)
     writer = format_named(target_format) if target_format else format_of_target(target, point=point)
-    kind = _kind(writer, target)
-    check_target(target, kind, overwrite)
     point = point or (writer.points and not writer.writes)
-    write = function_of(writer, "point" if point else "write", target_options or {})
+    verb = "point" if point else "write" if executor is None or many else "lay"
+    kind = _kind(writer, target)
+    goal = Target(target, writer, kind, overwrite, dict(target_options or {}), verb)
+    goal.check()
     meter = _Meter(progress)
     with contextlib.ExitStack() as stack:
         names = stack.enter_context(named_errors(source, target))
-        columns = open_columns(stack, names, source, reader, source_options or {}, split, dtype)
+        sources = {"": Source(source, reader, dict(source_options or {}), split, dtype)}
         if labels is not None:
-            columns.arrays["labels"] = open_labels(stack, names, os.fsdecode(labels))
-        counts = {name: array.shape[0] for name, array in columns.arrays.items() if array.shape}
-        columns = Columns(
-            {name: meter.watched(array, items) for name, array in columns.arrays.items()},
-            columns.classes,
-            columns.split if split == ALL else split or columns.split,
-            notes=columns.notes,
-        )
+            place = os.fsdecode(labels)
+            sources["labels"] = Source(place, format_of_source(place))
+        columns = _opened(stack, names, sources, partial(meter.watched, items), executor)
+        if split != ALL:
+            columns.split = split or columns.split
         columns = choose(columns, writer, kind, column)
         meter.total = sum(map(nbytes, columns.arrays.values()))
         meter.total += nbytes(columns.first) if dtype == "auto" else 0
         columns = settle(columns, writer, dtype=dtype, scale=scale)
         if point:
             _check_stored(columns, target)
-        if shards is None:
-            with result(target, kind, overwrite) as place:
-                names[place] = target
-                write(place, columns)
+        if many:
+            sets = _splits(columns, goal) if split == ALL else [columns]
+            for one in sets:
+                number = shards_of(one, goal, shards, shard_nbytes)
+                write_shards(one, goal, number, executor, meter.tell)
+        elif verb == "lay" and all(array.shape for array in columns.arrays.values()):
+            fill(columns, goal, executor, meter.tell, names)
         else:
-            first = columns.first.dtype.name if dtype == "auto" else dtype
-            splits = _splits(counts, target, kind) if split == ALL else {columns.split: counts}
-            for part, there in splits.items():
-                one = partial(
-                    convert,
-                    from_anywhere(source),
-                    source_format=reader.name,
-                    target_format=writer.name,
-                    column=column,
-                    labels=None if labels is None else from_anywhere(os.fsdecode(labels)),
-                    split=part,
-                    dtype=first,
-                    scale=scale,
-                    source_options=source_options,
-                    target_options=target_options,
-                )
-                parts = cut(items, min(there.values(), default=0), shards)
-                write_shards(one, parts, target, kind, overwrite, executor)
+            replace(goal, verb="point" if point else "write").write(columns, names)
     facts = {name: (array.dtype.name, array.shape) for name, array in columns.arrays.items()}
     return Conversion(
         source, target, reader.name, writer.name, facts, columns.classes, columns.notes
     )
+
+
+def _opened(
+    stack: contextlib.ExitStack,
+    names: dict[str, str],
+    sources: Mapping[str, Source],
+    watched: Callable[[Any, Elsewhere | None], View],
+    executor: Executor | None,
+) -> Columns:
+    """The columns of a source, and in place of its labels those of another, until the stack ends.
+
+    Args:
+        stack: what closes them.
+        names: what errors call the paths that are read.
+        sources: the source under "", and the other one under "labels".
+        watched: makes a view of a column, given where it is opened anew.
+        executor: who does the work; None opens nothing anew.
+    """
+    found: Columns | None = None
+    for role, source in sources.items():
+        copies: dict[str, str] = {}
+        columns = stack.enter_context(source.opened(copies))
+        names.update(copies)
+        if executor is not None:
+            names[from_anywhere(source.path)] = source.path
+        arrays = {role: columns.labels} if role else columns.arrays
+        views = {}
+        for name, array in arrays.items():
+            origin = source.column("" if role else name, array, alone=bool(copies))
+            views[name] = watched(array, None if executor is None else origin)
+        if found is None:
+            found = replace(columns, arrays=views)
+        else:
+            found.arrays |= views
+    assert found is not None
+    return found
 
 
 def _kind(writer: Format, target: str) -> Kind:
@@ -207,22 +234,22 @@ def _kind(writer: Format, target: str) -> Kind:
     return "file"
 
 
-def _splits(counts: Mapping[str, int], target: str, kind: Kind) -> dict[str | None, dict[str, int]]:
-    """The columns of each split, with their counts: `train/images` is one of train.
+def _splits(columns: Columns, target: Target) -> list[Columns]:
+    """The columns of each split: `train/images` is one of train.
 
     Raises:
         UnsupportedError: for a target that is one file, of which a shard would hold them all.
     """
-    if kind != "files":
+    if target.kind != "files":
         raise UnsupportedError(
             "the splits are not equally long, and make no shards of one file",
-            file=target,
+            file=target.path,
             hint="convert one split after the other, into a file for each",
         )
-    found: dict[str | None, dict[str, int]] = defaultdict(dict)
-    for name, count in counts.items():
-        found[name.rpartition("/")[0] or None][name] = count
-    return found
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for name, array in columns.arrays.items():
+        found[name.rpartition("/")[0]][name] = array
+    return [replace(columns, arrays=arrays) for arrays in found.values()]
 
 
 class _Meter:
@@ -233,11 +260,13 @@ class _Meter:
         self._done = 0
         self._progress = progress
 
-    def watched(self, column: Any, items: slice | None) -> View:
+    def watched(self, items: slice | None, column: Any, origin: Elsewhere | None) -> View:
         """Some items of a column, telling of every block that goes by."""
-        return View(column, items=items, tell=self._tell if self._progress else None)
+        tell = self.tell if self._progress else None
+        return View(column, items=items, tell=tell, origin=origin)
 
-    def _tell(self, nbytes: int) -> None:
+    def tell(self, nbytes: int) -> None:
+        """So many bytes more are done."""
         self._done += nbytes
         if self._progress is not None:
             self.total = max(self.total, self._done)

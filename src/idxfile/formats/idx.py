@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,20 +17,20 @@ from ..classes import read_classes, write_classes
 from ..codecs import codec_of_name
 from ..dataset import Dataset
 from ..elements import Array, as_bytes, stored_pieces
-from ..errors import PairError
+from ..errors import PairError, UnsupportedError
 from ..header import Header, examine
 from ..names import file_name, pair_names, split_of
 from ..pairs import open_dataset
 from ..problems import Problem, settle
 from ..sink import open_sink
 from ..source import InOrder, LocalFile, header_prefix, open_source
-from ..source.places import beside, file_of, find_partner, is_url
+from ..source.places import beside, file_of, find_partner, is_url, public
 from .blocks import steps
-from .columns import Columns, Sliced, Streamed
+from .columns import Columns, Sliced, Streamed, View
 from .roles import ALL
 from .stored import Stored, write_elements
 
-__all__ = ["read_columns", "write_columns"]
+__all__ = ["lay_columns", "read_columns", "write_columns"]
 
 
 def read_columns(
@@ -113,8 +114,22 @@ def _column(array: IdxArray) -> Any:
     if isinstance(array._source, LocalFile):
         return Stored(array._source, header.data_offset, header.stored_dtype, array.shape)
     if array.codecs and array.ndim and os.path.isfile(array.name):
-        return Streamed(array.shape, array.dtype, lambda n: _inflated(array.name, header, n))
+        return Inflated(array)
     return array
+
+
+class Inflated(Streamed):
+    """A compressed file: its items come in order, or by themselves where it can be read so."""
+
+    def __init__(self, array: IdxArray) -> None:
+        self._array = array
+        blocks = partial(_inflated, array.name, array.header)
+        super().__init__(array.shape, array.dtype, blocks)
+
+    def part(self, low: int, high: int) -> View | None:
+        """The items from `low` to `high` by themselves."""
+        able = self._array.random_access and self._array.portable
+        return View(self._array, items=range(low, high)) if able else None
 
 
 def _inflated(path: str, header: Header, block_nbytes: int) -> Iterator[Array]:
@@ -161,21 +176,54 @@ def write_columns(
         codec: as for `idxfile.write`; in a folder "auto" is raw.
         blocked: as for `idxfile.write`.
     """
+    packed = _codec_of(path, codec)
+    for file, name in _files(path, columns, packed):
+        _write_column(file, columns.arrays[name], packed, blocked)
+    if columns.classes and os.path.isdir(path):
+        write_classes(path, columns.classes)
+
+
+def lay_columns(
+    path: str,
+    columns: Columns,
+    *,
+    codec: Literal["auto", "gz", "bz2", "xz", "zst"] | None = "auto",
+    blocked: bool = False,
+) -> list[tuple[str, str, Header]]:
+    """How raw files lie; arguments as for `write_columns`.
+
+    Raises:
+        UnsupportedError: for compressed ones.
+    """
+    packed = _codec_of(path, codec) or ("gz" if blocked else None)
+    if packed:
+        raise UnsupportedError(
+            f"a {packed} file is written from front to back, and not by many at once",
+            file=public(path),
+            hint="--shards (shards=) has each write a file; or write a raw one",
+        )
+    found = [(file, name, columns.arrays[name]) for file, name in _files(path, columns, None)]
+    return [(file, name, Header.of(each.dtype.name, each.shape)) for file, name, each in found]
+
+
+def _codec_of(path: str, codec: str | None) -> str | None:
+    """The codec that is meant: "auto" goes by the name of a file; in a folder it is raw."""
+    if codec != "auto":
+        return codec
+    row = None if os.path.isdir(path) else codec_of_name(file_of(path))
+    return row.name if row else None
+
+
+def _files(path: str, columns: Columns, codec: str | None) -> Iterator[tuple[str, str]]:
+    """The path of each file that is written, and the name of its column."""
     if not os.path.isdir(path):
-        if codec == "auto":
-            row = codec_of_name(path)
-            codec = row and row.name  # type: ignore[assignment]
-        _write_column(path, columns.first, codec, blocked)
+        yield path, next(iter(columns.arrays))
         return
-    codec = None if codec == "auto" else codec
     for name, column in columns.arrays.items():
         split, _, role = name.rpartition("/")
         kind = (len(column.shape), column.dtype.name)
         names = pair_names(split or columns.split or "train", kind, kind, codec)
-        file = os.path.join(path, names[role == "labels"])
-        _write_column(file, column, codec, blocked)
-    if columns.classes:
-        write_classes(path, columns.classes)
+        yield os.path.join(path, names[role == "labels"]), name
 
 
 def _write_column(path: str, column: Any, codec: str | None, blocked: bool) -> None:

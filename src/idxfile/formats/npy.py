@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any, Literal
 
@@ -9,11 +10,12 @@ import numpy as np
 
 from ..elements import Array
 from ..errors import FormatError, TrailingDataError, TruncatedError, UnsupportedError
+from ..slabs.filling import Layout
 from ..source import LocalFile
 from .columns import Columns, Sliced
 from .stored import Stored, write_elements
 
-__all__ = ["read_columns", "write_columns"]
+__all__ = ["lay_columns", "read_columns", "write_columns"]
 
 
 def read_columns(path: str) -> Columns:
@@ -49,11 +51,21 @@ def write_columns(
         byteorder: "big" keeps IDX's own order, so that the elements are copied as they lie;
             `np.load` reads both.
     """
-    column = columns.first
-    dtype = column.dtype.newbyteorder(">" if byteorder == "big" else "=")
+    ((_, _, layout),) = lay_columns(path, columns, byteorder=byteorder)
     with open(path, "wb") as file:
-        write_header(file, column.shape, dtype)
-        write_elements(file, column, dtype)
+        file.write(layout.head)
+        write_elements(file, columns.first, layout.stored_dtype)
+
+
+def lay_columns(
+    path: str, columns: Columns, *, byteorder: Literal["native", "big"] = "native"
+) -> list[tuple[str, str, Layout]]:
+    """How the first column lies in its file; arguments as for `write_columns`."""
+    name, column = next(iter(columns.arrays.items()))
+    dtype = column.dtype.newbyteorder(">" if byteorder == "big" else "=")
+    head = io.BytesIO()
+    write_header(head, column.shape, dtype)
+    return [(path, name, Layout(head.getvalue(), column.shape, dtype))]
 
 
 def read_header(file: Any, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

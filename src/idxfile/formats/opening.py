@@ -6,19 +6,30 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import IdxError, UnsupportedError
 from ..problems import settle
 from ..source import open_source, pieces
-from ..source.places import download, file_of, is_url
+from ..source.places import download, file_of, from_anywhere, is_url
 from ..staging import temporary_folder
-from .columns import Columns
+from .columns import Columns, Elsewhere
 from .options import options_of, with_options
-from .recognition import format_of_source
 from .row import Format
 
 __all__: list[str] = []
+
+_DONE = {
+    "read": ("read", None),
+    "write": ("written", None),
+    "point": ("used to point", None),
+    "lay": (
+        "written by many at once",
+        "--shards (shards=) has each write a file; without --engine (executor=) it is one",
+    ),
+}
+"""What a format does or not, and a way out."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says of a file that is written, without its name."""
@@ -29,57 +40,67 @@ def function_of(row: Format, verb: str, options: Mapping[str, Any]) -> Callable[
 
     Args:
         row: the format.
-        verb: read, write or point.
+        verb: read, write, lay or point.
         options: as they were given.
 
     Raises:
         UnsupportedError: when the format does not do that.
     """
     if not getattr(row, f"{verb}s"):
-        done = {"read": "read", "write": "written", "point": "used to point"}[verb]
-        raise UnsupportedError(f"{row.title} is not {done} here")
+        done, hint = _DONE[verb]
+        raise UnsupportedError(f"{row.title} is not {done} here", hint=hint)
     function = getattr(row.load(), f"{verb}_columns")
     return with_options(function, {**dict(row.presets), **options}, row.name)
 
 
-def open_columns(
-    stack: contextlib.ExitStack,
-    names: dict[str, str],
-    source: str,
-    reader: Format,
-    options: Mapping[str, Any],
-    split: str | None = None,
-    dtype: Any = None,
-) -> Columns:
-    """Open a source, until the stack ends.
+@dataclass(frozen=True)
+class Source:
+    """What is read: how its columns are opened, here or in a process that it was sent to."""
 
-    Args:
-        stack: what closes it.
-        names: gets the path that is read, where it is not the source's own.
-        source: the path.
-        reader: its format.
-        options: of the format.
-        split: for a format that has such an option.
-        dtype: the type that a text is meant as, where it is one of floats.
-    """
-    path = stack.enter_context(_unpacked(source, reader))
-    if path != source:
-        names[path] = source
-    given = dict(options)
-    known = options_of(reader.load().read_columns) if reader.reads else {}
-    if split is not None and "split" in known:
-        given.setdefault("split", split)
-    if not reader.typed and dtype in ("float16", "float32") and "dtype" in known:
-        given.setdefault("dtype", dtype)
-    columns: Columns = function_of(reader, "read", given)(path)
-    stack.callback(columns.close)
-    return columns
+    path: str
+    reader: Format
+    """Its format."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the format."""
+    split: str | None = None
+    """For a format that has such an option."""
+    dtype: Any = None
+    """The type that a text is meant as, where it is one of floats."""
 
+    @contextlib.contextmanager
+    def opened(self, names: dict[str, str] | None = None) -> Iterator[Columns]:
+        """Its columns, for the while.
 
-def open_labels(stack: contextlib.ExitStack, names: dict[str, str], path: str) -> Any:
-    """The column of labels of a file that holds them."""
-    columns = open_columns(stack, names, path, format_of_source(path), {})
-    return columns.arrays.get("labels", columns.first)
+        Args:
+            names: what errors call the path that is read, where it is not the source's own; to be
+                filled.
+        """
+        with _unpacked(self.path, self.reader) as path:
+            if path != self.path and names is not None:
+                names[path] = self.path
+            given = dict(self.options)
+            known = options_of(self.reader.load().read_columns) if self.reader.reads else {}
+            if self.split is not None and "split" in known:
+                given.setdefault("split", self.split)
+            floats = self.dtype in ("float16", "float32")
+            if not self.reader.typed and floats and "dtype" in known:
+                given.setdefault("dtype", self.dtype)
+            columns: Columns = function_of(self.reader, "read", given)(path)
+            try:
+                yield columns
+            finally:
+                columns.close()
+
+    def column(self, name: str, array: Any, *, alone: bool) -> Elsewhere:
+        """One of its columns, as it is opened anywhere.
+
+        Args:
+            name: which; empty for its labels, whatever they are called.
+            array: the column as it was opened here.
+            alone: whether what was opened here is a copy that nobody else sees.
+        """
+        there = replace(self, path=from_anywhere(self.path))
+        return Elsewhere(there.opened, name, array.shape, array.dtype, alone)
 
 
 @contextlib.contextmanager

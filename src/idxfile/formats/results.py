@@ -6,8 +6,9 @@ import contextlib
 import errno
 import filecmp
 import os
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ..errors import UnsupportedError
 from ..placing import names_there, remove
@@ -15,6 +16,9 @@ from ..sending import send_file
 from ..sink import sync_file, sync_folder
 from ..source.places import beside, exists, file_of, is_url, public
 from ..staging import atomic_file, atomic_folder, hidden_folder, temporary_folder
+from .columns import Columns
+from .opening import function_of
+from .row import Format
 
 __all__: list[str] = []
 
@@ -24,6 +28,54 @@ Overwrite = bool | Literal["files"]
 _REPLACED = "It exists, and would be replaced"
 
 Kind = Literal["file", "folder", "files"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is written, and how. It pickles."""
+
+    path: str
+    """A path or an address."""
+    writer: Format
+    kind: Kind
+    overwrite: Overwrite
+    options: Mapping[str, Any]
+    """Of the format."""
+    verb: str = "write"
+
+    def check(self) -> None:
+        """Make sure that it can be written.
+
+        Raises:
+            UnsupportedError: when the format does not do that.
+            OSError: for a target that would be replaced and must not.
+        """
+        check_target(self.path, self.kind, self.overwrite)
+        function_of(self.writer, self.verb, self.options)
+
+    def write(self, columns: Columns, names: dict[str, str]) -> None:
+        """Write it; it appears whole or not at all.
+
+        Args:
+            columns: what it holds.
+            names: what errors call the place where it is meanwhile; to be filled.
+        """
+        with result(self.path, self.kind, self.overwrite) as place:
+            names[place] = self.path
+            function_of(self.writer, self.verb, self.options)(place, columns)
+
+    def refuse_folders_in_stores(self) -> None:
+        """Refuse what several at once cannot write as a whole.
+
+        Raises:
+            UnsupportedError: for several files in a store.
+        """
+        if is_url(self.path) and self.kind == "files":
+            raise UnsupportedError(
+                "several files are not written into a store by many at once",
+                file=public(self.path),
+                hint="convert one column after the other (--column); or the pair by `idx select`",
+            )
 
 
 def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:

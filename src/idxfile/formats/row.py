@@ -37,6 +37,8 @@ class Format:
     """Ends of the names in an archive or a folder that show it."""
     reads: bool = True
     writes: bool = True
+    lays: bool = False
+    """Whether its elements lie by position, so that many can write a file at once."""
     points: bool = False
     """Whether it can describe elements that stay in their file."""
     several: bool = True

@@ -1,4 +1,4 @@
-"""A conversion cut into shards, each a conversion of its own, here or on an executor."""
+"""A conversion cut into shards, each written by one, here or on an executor."""
 
 from __future__ import annotations
 
@@ -10,130 +10,145 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from ..array import open as open_idx
-from ..cutting import check_number, facts_of
+from ..cutting import check_number, facts_of, shard_count
 from ..errors import UnsupportedError
+from ..header import Header
 from ..placing import new_in_store, refuse_other_sets
 from ..sending import send_file
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
-from ..source.places import beside, file_of, is_url, public
+from ..source.places import beside, file_of, is_url
 from ..staging import temporary_folder, write_whole
-from .results import Kind, Overwrite, result
+from .blocks import item_nbytes
+from .columns import Columns
+from .opening import named_errors
+from .parting import parts_of, watched_nbytes
+from .results import Target, result
 
 __all__: list[str] = []
 
+T = TypeVar("T")
 
-def cut(items: slice | None, count: int, shards: int) -> list[slice]:
-    """The items of each shard, as slices of all: as many in one as in another, or one more.
+
+def shards_of(
+    columns: Columns, target: Target, shards: int | None, shard_nbytes: int | None
+) -> int:
+    """How many shards are meant, where one may have about so many bytes.
 
     Args:
-        items: which are meant; None: all.
-        count: how many there are in all.
-        shards: how many shards.
+        columns: what is written, settled.
+        target: where to. Of a pair the file of images counts, of a table a row.
+        shards: how many; None goes by the bytes.
+        shard_nbytes: how many bytes, before they are compressed.
 
     Raises:
-        ValueError: for no shards, or more than a name can count.
+        ValueError: for numbers that make no sense.
     """
-    check_number(shards)
-    meant = range(count)[items if items is not None else slice(None)]
-    bounds = [len(meant) * number // shards for number in range(shards + 1)]
-    return [_slice(meant[low:high]) for low, high in pairwise(bounds)]
-
-
-def _slice(part: range) -> slice:
-    """A range as a slice; a negative stop would be counted from the end there."""
-    if not part:
-        return slice(0, 0)
-    return slice(part.start, part.stop if part.stop >= 0 else None, part.step)
+    counted = [columns.first] if target.writer.name == "idx" else list(columns.arrays.values())
+    row = sum(map(item_nbytes, counted))
+    header = Header.of("uint8", (len(columns) if columns.first.shape else 0, row))
+    number = shard_count(header, shards, shard_nbytes)
+    assert number is not None
+    check_number(number)
+    return number
 
 
 def write_shards(
-    convert: Callable[..., Any],
-    parts: Sequence[slice],
-    target: str,
-    kind: Kind,
-    overwrite: Overwrite,
+    columns: Columns,
+    target: Target,
+    shards: int,
     executor: Executor | None,
+    tell: Callable[[int], None],
 ) -> None:
-    """Write each part as a shard; all appear at the end, under `x-00000-of-00042.idx` for `x.idx`.
+    """Write columns as shards; all appear at the end, under `x-00000-of-00042.idx` for `x.idx`.
 
     Args:
-        convert: called with a path and `items=`; it can be sent to the executor.
-        parts: the items of each shard.
+        columns: what is written, settled; all of one length.
         target: the one file that the shards stand for, or a folder for a pair; of a file, the
             address in a store too, where no set is replaced.
-        kind: which of both.
-        overwrite: whether files that exist are replaced.
+        shards: how many: as many items in one as in another, or one more.
         executor: who writes the shards, all of which see the folder; None: this thread.
+        tell: called with the bytes that are done.
 
     Raises:
         FileExistsError: for a file that must not be replaced, and for another set of that name.
-        UnsupportedError: for formats that are folders, and where shards would differ in type.
+        UnsupportedError: for formats that are folders.
     """
-    if kind == "folder":
+    if target.kind == "folder":
         raise UnsupportedError(
             "shards are files, and this format is a folder",
-            file=target,
+            file=target.path,
             hint="convert into one folder, without shards, or into files",
         )
-    if is_url(target) and kind == "files":
-        raise UnsupportedError(
-            "sets of several files are not converted into a store at once",
-            file=public(target),
-            hint="convert one column after the other (--column); or the pair by `idx select`",
-        )
-    if is_url(target):
-        _write_to_store(convert, parts, target, executor)
-        return
-    folder, name = (target, "") if kind == "files" else os.path.split(target)
+    target.refuse_folders_in_stores()
+    count = min(map(len, columns.arrays.values()))
+    bounds = pairwise(count * number // shards for number in range(shards + 1))
+    parts = ((number, parts_of(columns, *pair)) for number, pair in enumerate(bounds))
+
+    def written(work: Callable[[_Part], T]) -> list[T]:
+        found = []
+        total = sum(map(watched_nbytes, columns.arrays.values()))
+        for facts in run(work, parts, executor=executor, total=shards):
+            found.append(facts)
+            tell(total * len(found) // shards - total * (len(found) - 1) // shards)
+        return found
+
+    if is_url(target.path):
+        _write_to_store(written, target, shards)
+    else:
+        _write_to_folder(written, target, shards)
+
+
+def _write_to_folder(written: Any, target: Target, shards: int) -> None:
+    """Write each part as a file of a hidden folder; they are renamed when all are there."""
+    folder, name = (target.path, "") if target.kind == "files" else os.path.split(target.path)
     os.makedirs(folder or os.curdir, exist_ok=True)
-    with result(os.path.join(folder or os.curdir, ""), "files", overwrite) as aside:
-        work = partial(_write_shard, convert, os.path.abspath(aside), name)
-        numbered = list(enumerate(parts))
-        shards = list(run(work, numbered, executor=executor))
-        for made in shards[0]:
+    with result(os.path.join(folder or os.curdir, ""), "files", target.overwrite) as aside:
+        made_by = written(partial(_write_shard, target, os.path.abspath(aside), name))
+        for made in made_by[0]:
             if made == "classes.txt":  # the same in each
                 os.replace(os.path.join(aside, "0", made), os.path.join(aside, made))
                 continue
-            names = _names(made, len(parts))
+            names = _names(made, shards)
             refuse_other_sets(folder or os.curdir, names)
-            for number in range(len(parts)):
+            for number in range(shards):
                 old = os.path.join(aside, str(number), made)
                 os.replace(old, os.path.join(aside, names.numbered(number)))
-            facts = [shard[made] for shard in shards]
+            facts = [shard[made] for shard in made_by]
             if all(facts):
-                manifest = _manifest(names.numbered, facts, os.path.join(folder, made))
+                manifest = _manifest(names.numbered, facts)
                 write_whole(os.path.join(aside, names.manifest_name), manifest.encode())
-        for number in range(len(parts)):
+        for number in range(shards):
             shutil.rmtree(os.path.join(aside, str(number)))
 
 
-def _write_to_store(
-    convert: Callable[..., Any], parts: Sequence[slice], target: str, executor: Executor | None
-) -> None:
+def _write_to_store(written: Any, target: Target, shards: int) -> None:
     """Write each part as an object; the manifest comes last."""
-    names = _names(os.path.basename(file_of(target)), len(parts))
-    with new_in_store(beside(target, ""), names):
-        work = partial(_send_shard, convert, target, names)
-        facts = list(run(work, list(enumerate(parts)), executor=executor))
+    names = _names(os.path.basename(file_of(target.path)), shards)
+    with new_in_store(beside(target.path, ""), names):
+        facts = written(partial(_send_shard, target, names))
         if all(facts):
-            manifest = _manifest(names.numbered, facts, public(target))
-            write_whole(beside(target, names.manifest_name), manifest.encode())
+            manifest = _manifest(names.numbered, facts)
+            write_whole(beside(target.path, names.manifest_name), manifest.encode())
 
 
-def _send_shard(
-    convert: Callable[..., Any], target: str, names: ShardName, part: tuple[int, slice]
-) -> _Facts:
+def _send_shard(target: Target, names: ShardName, part: _Part) -> _Facts:
     """Write one shard where it is made, and send it."""
-    number, items = part
+    number, columns = part
     with temporary_folder() as aside:
         path = os.path.join(aside, names.numbered(number))
-        convert(path, items=items)
-        send_file(path, beside(target, names.numbered(number)))
+        _write(columns, target, path)
+        send_file(path, beside(target.path, names.numbered(number)))
         return _facts(path)
+
+
+def _write(columns: Columns, target: Target, path: str) -> None:
+    with named_errors("", target.path) as called:
+        called[path] = target.path
+        replace(target, path=path, overwrite=True).write(columns, called)
 
 
 def _names(name: str, total: int) -> ShardName:
@@ -149,15 +164,17 @@ _Facts = tuple[str, tuple[int, ...], ShardFacts] | None
 """Of an IDX file: element type, item shape, and what the manifest says of it."""
 
 
-def _write_shard(
-    convert: Callable[..., Any], aside: str, name: str, part: tuple[int, slice]
-) -> dict[str, _Facts]:
+_Part = tuple[int, Columns]
+"""The number of a shard, and its items."""
+
+
+def _write_shard(target: Target, aside: str, name: str, part: _Part) -> dict[str, _Facts]:
     """Write one shard into a folder of its own, again if somebody began it before."""
-    number, items = part
+    number, columns = part
     folder = os.path.join(aside, str(number))
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder)
-    convert(os.path.join(folder, name), items=items)
+    _write(columns, target, os.path.join(folder, name))
     return {made: _facts(os.path.join(folder, made)) for made in sorted(os.listdir(folder))}
 
 
@@ -170,16 +187,7 @@ def _facts(path: str) -> _Facts:
     return kind, shape[1:], facts_of(path, shape[0])
 
 
-def _manifest(numbered: Callable[[int], str], facts: Sequence[Any], name: str) -> Manifest:
-    kinds = {(kind, shape) for kind, shape, _ in facts}
-    if len(kinds) > 1:
-        found = ", ".join(sorted({kind for kind, _ in kinds}))
-        raise UnsupportedError(
-            f"the shards would differ in their element type: {found}",
-            file=name,
-            found=found,
-            hint="say which type they shall have",
-        )
-    ((kind, shape),) = kinds
+def _manifest(numbered: Callable[[int], str], facts: Sequence[Any]) -> Manifest:
+    kind, shape, _ = facts[0]
     shards = (replace(shard, name=numbered(number)) for number, (_, _, shard) in enumerate(facts))
     return Manifest(kind, shape, tuple(shards))

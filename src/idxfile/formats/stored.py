@@ -14,8 +14,10 @@ import numpy as np
 from ..elements import Array, as_bytes, read_elements, stored_pieces
 from ..errors import TruncatedError
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
+from ..opening import check_identity
 from ..source import LocalFile
-from ..source.local import write_exactly
+from ..source.local import FileIdentity, write_exactly
+from ..source.places import from_anywhere
 from ..source.pool import Pool
 from .blocks import steps
 from .columns import Column, View
@@ -65,7 +67,7 @@ class Stored:
         if not items:
             return np.empty((0, *self.shape[1:]), self.dtype)
         low, high = min(items[0], items[-1]), max(items[0], items[-1]) + 1
-        block = self._read(self._part(low, high))
+        block = self._read(self.part(low, high))
         return block[:: items.step] if items.step > 0 else block[::-1][:: -items.step]
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
@@ -74,19 +76,39 @@ class Stored:
             yield self._read(self)
             return
         for low, high in steps(self.shape, self.dtype, block_nbytes):
-            yield self._read(self._part(low, high))
+            yield self._read(self.part(low, high))
 
-    def _part(self, low: int, high: int) -> Stored:
+    def part(self, low: int, high: int) -> Stored:
         """The items from `low` to `high`, in their place."""
         item_nbytes = math.prod(self.shape[1:]) * self.dtype.itemsize
         shape = (high - low, *self.shape[1:])
         return Stored(self.source, self.offset + low * item_nbytes, self.stored_dtype, shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Where it lies, and not the data."""
+        place = from_anywhere(self.source.name)
+        return _found, (place, self.source.identity, self.offset, self.stored_dtype, self.shape)
 
     @staticmethod
     def _read(part: Stored) -> Array:
         target = np.empty(part.shape, part.dtype)
         read_elements(part.source, part.offset, target, part.stored_dtype)
         return target
+
+
+def _found(path: str, identity: FileIdentity, *layout: Any) -> Stored:
+    """A column in a file that is opened again.
+
+    Raises:
+        FormatError: when that has changed meanwhile.
+    """
+    source = LocalFile(path, mapped=False)
+    try:
+        check_identity(path, source, identity)
+        return Stored(source, *layout)
+    except BaseException:
+        source.close()
+        raise
 
 
 class _File(Protocol):
@@ -111,7 +133,7 @@ def stored_of(column: Any) -> Stored | None:
         return inner
     if items.step != 1:
         return None
-    return inner._part(items.start, max(items.start, items.stop))
+    return inner.part(items.start, max(items.start, items.stop))
 
 
 def write_elements(file: _File, column: Column, dtype: np.dtype[Any]) -> None:

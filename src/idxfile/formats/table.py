@@ -8,7 +8,10 @@ A row names a module with two functions (or one of them):
 `read_columns` opens lazily; `write_columns` takes the blocks of the columns, in constant memory,
 and writes one file (or fills one folder, that is there and empty). Options are keyword-only, and
 what the signature says of them is what they are held against. A format that can describe elements
-that stay where they are has a third function, `point_columns(path, columns, **options)`.
+that stay where they are has a third function, `point_columns(path, columns, **options)`. One
+whose elements lie by position has `lay_columns(path, columns, **options)`, with the options of
+`write_columns`: it tells for each file that this would write its path, the name of the column in
+it, and a `Header` or `Layout`; many then write these files at once.
 
 What a row says a format holds is enforced: nothing else ever reaches its writer. Another package
 adds a format by an entry point of the group `idxfile.formats` that gives such a row, with the
@@ -57,10 +60,19 @@ FORMATS: dict[str, Format] = {
             "IDX file",
             types=IDX_TYPE_NAMES,
             label_types=tuple(name for name in IDX_TYPE_NAMES if "int" in name),
+            lays=True,
             packs=True,
             classes=True,
         ),
-        Format("npy", (".npy",), ".npy", "NumPy array", ("a NumPy .npy file",), several=False),
+        Format(
+            "npy",
+            (".npy",),
+            ".npy",
+            "NumPy array",
+            ("a NumPy .npy file",),
+            lays=True,
+            several=False,
+        ),
         Format(
             "npz",
             (".npz",),

@@ -46,6 +46,11 @@ class Layout:
     """Of the elements as they lie in the file."""
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the elements once read: native byte order."""
+        return self.stored_dtype.newbyteorder("=")
+
+    @property
     def data_offset(self) -> int:
         """The byte at which the items begin."""
         return len(self.head)
@@ -213,10 +218,8 @@ def laid(file: Any, header: Header | Layout) -> Iterator[Ground]:
 @contextlib.contextmanager
 def _parted(url: str, header: Header | Layout) -> Iterator[ObjectGround]:
     """An object to be filled by many; nothing of it is left after an exception."""
-    from ..source.remote import check_writes
     from ..source.remote.parts import open_parts
 
-    check_writes(url)
     upload = open_parts(url)
     try:
         ground = ObjectGround(public(url), header, part_items(header), upload)
@@ -246,9 +249,16 @@ def writable_by_many(file: Any) -> str:
     """The path or address of a file that many are to write at once.
 
     Raises:
-        UnsupportedError: for a name that promises what is written from front to back alone.
+        UnsupportedError: for a name that promises what is written from front to back alone, and
+            for a store that takes no parts from many.
     """
     name = local_path(os.fsdecode(file))
+    if is_url(name):
+        from ..source.remote import check_writes
+        from ..source.remote.parts import check_parts
+
+        check_writes(name)
+        check_parts(name)
     if codec := codec_of_name(file_of(name)):
         raise UnsupportedError(
             f"a {codec.name} file cannot be written by many at once",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import tempfile
 from collections.abc import Callable, Iterator
@@ -52,6 +53,17 @@ class Pictures:
         """Some items, as a fresh array."""
         parts = [part.pixels for part in self._decoded(self._files[key], _CHUNK_NBYTES)]
         return np.concatenate([np.empty((0, *self.shape[1:]), self.dtype), *parts])
+
+    def part(self, low: int, high: int) -> Pictures | None:
+        """The items from `low` to `high`; None of a place that must be read as a whole."""
+        part = copy.copy(self)
+        part._files = self._files[low:high]
+        part.shape = (len(part._files), *self.shape[1:])
+        place = self._place.part(part._files)
+        if place is None:
+            return None
+        part._place = place
+        return part
 
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, as fresh arrays of `block_nbytes` at most, or one item."""

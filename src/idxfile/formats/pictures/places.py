@@ -7,19 +7,25 @@ Reading is safe from many threads.
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from ...errors import FormatError, PairError, UnsupportedError
 from ...names import split_of
+from ...opening import check_identity
 from ...problems import settle
 from ...signatures import PICTURE_KINDS
 from ...source import kind_of, open_source
 from ...source.archive import SourceFile
+from ...source.local import FileIdentity
+from ...source.places import from_anywhere
 from ..table import PICTURES
 from .labels import TABLES
 
@@ -112,6 +118,14 @@ class Place:
         """
         raise NotImplementedError
 
+    def part(self, files: Sequence[str]) -> Place | None:
+        """The same with these files alone, which pickles; None where that cannot be."""
+        part = copy.copy(self)
+        part._members = {file: self._members[file] for file in files}
+        part._folders = set()
+        part.notes = []
+        return part
+
     def close(self) -> None:
         """Let go of it."""
 
@@ -166,6 +180,9 @@ class OnePicture(Place):
         _refuse_size(len(content), self.name)
         return content
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "name": from_anywhere(self.name)}
+
 
 class Folder(Place):
     """A folder, with the folders in it; links are followed, but not in circles."""
@@ -214,6 +231,9 @@ class Folder(Place):
         finally:
             os.close(fd)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_top": from_anywhere(self._top) + os.sep}
+
 
 class Tar(Place):
     """A tar archive, compressed or not; members are read by position."""
@@ -221,6 +241,7 @@ class Tar(Place):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._source = open_source(path, mmap=False)
+        self._identity = FileIdentity.of(os.stat(path))
         try:
             if self._source.codecs:
                 self._source.read_at(0, 1 << 12)  # inflates all of it, once
@@ -252,6 +273,18 @@ class Tar(Place):
         _refuse_size(nbytes, self.called(file))
         return self._source.read_at(start, start + nbytes)
 
+    def part(self, files: Sequence[str]) -> Place | None:
+        """The same with these files alone; None of a compressed one, which is inflated whole."""
+        return None if self._source.codecs else super().part(files)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_source": None, "name": from_anywhere(self.name)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        check_identity(self.name, None, self._identity)
+        self._source = open_source(self.name, mmap=False)
+
     def close(self) -> None:
         """Close the archive."""
         self._source.close()
@@ -262,6 +295,7 @@ class Zip(Place):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
+        self._identity = FileIdentity.of(os.stat(path))
         try:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, NotImplementedError) as error:
@@ -285,6 +319,20 @@ class Zip(Place):
         except NotImplementedError as error:
             raise UnsupportedError(str(error), file=self.called(file)) from error
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_zip": None, "name": from_anywhere(self.name)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        check_identity(self.name, None, self._identity)
+        self._zip = _opened(self.name, self._identity)
+
     def close(self) -> None:
         """Close the archive."""
         self._zip.close()
+
+
+@lru_cache(1)
+def _opened(path: str, _: FileIdentity) -> zipfile.ZipFile:
+    """An archive of which many parts arrive: its directory is read once."""
+    return zipfile.ZipFile(path)

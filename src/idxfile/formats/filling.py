@@ -1,0 +1,100 @@
+"""Files that many write at once: laid in their whole length, and filled by position."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from itertools import islice
+
+from ..lazyarray import DEFAULT_BLOCK_NBYTES
+from ..slabs.filling import Ground, filled, laid
+from ..slabs.planning import SLAB_NBYTES
+from ..slabs.running import run
+from .blocks import in_groups, item_nbytes, nbytes
+from .columns import Columns, View
+from .opening import function_of
+from .parting import alignment, by_position, part_of, watched_nbytes
+from .results import Target, result
+
+__all__: list[str] = []
+
+_SLABS = 64
+"""So many there are of a file that is not large: pictures take long, however small they are."""
+
+_LEAST_NBYTES = 1 << 20
+
+Task = tuple[Ground, int, View]
+
+
+def fill(
+    columns: Columns,
+    target: Target,
+    executor: Executor | None,
+    tell: Callable[[int], None],
+    names: dict[str, str],
+) -> None:
+    """Write columns as files that are filled by position; all appear at the end.
+
+    What comes only in order is read and written here.
+
+    Args:
+        columns: what is written, settled; no scalars.
+        target: of a format that lays files.
+        executor: who reads and writes the parts.
+        tell: called with the bytes that are done.
+        names: what errors call the place where the files are meanwhile; to be filled.
+
+    Raises:
+        UnsupportedError: for files that many cannot write at once.
+        OSError: as the system gives it. After an exception nothing is left.
+    """
+    target.refuse_folders_in_stores()
+    with contextlib.ExitStack() as stack:
+        place = target.path
+        if target.kind == "files":
+            place = stack.enter_context(result(target.path, target.kind, target.overwrite))
+            names[place] = target.path
+        lay = function_of(target.writer, "lay", target.options)
+        grounds = [
+            (stack.enter_context(laid(path, layout)), columns.arrays[name])
+            for path, name, layout in lay(place, columns)
+        ]
+        apart = [(ground, view) for ground, view in grounds if by_position(view)]
+        bounds = [list(ground.cut(_slab_items(view))) for ground, view in apart]
+        tasks = (
+            (ground, low, part_of(view, low, high))
+            for (ground, view), ranges in zip(apart, bounds, strict=True)
+            for low, high in ranges
+        )
+        counts = run(_fill, tasks, executor=executor, total=sum(map(len, bounds)))
+        for (ground, view), ranges in zip(apart, bounds, strict=True):
+            filled(ground, _told(islice(counts, len(ranges)), view, tell))
+        for ground, view in grounds:
+            if not by_position(view):
+                filled(ground, iter([_fill((ground, 0, view))]))
+
+
+def _slab_items(view: View) -> int:
+    """How many items are read and written at once by one of many."""
+    most = min(SLAB_NBYTES, max(_LEAST_NBYTES, nbytes(view) // _SLABS))
+    align = alignment(view)
+    return -(-max(1, most // max(1, item_nbytes(view))) // align) * align
+
+
+def _fill(task: Task) -> int:
+    """Read some items, and write them to their place; how many."""
+    ground, first, view = task
+    step = max(1, DEFAULT_BLOCK_NBYTES // max(1, item_nbytes(view)))
+    step = -(-step // ground.step) * ground.step
+    done = 0
+    for block in in_groups(view.blocks(), step):
+        done += ground.write(first + done, block)
+    return done
+
+
+def _told(counts: Iterable[int], view: View, tell: Callable[[int], None]) -> Iterator[int]:
+    one = watched_nbytes(view) // max(1, len(view))
+    for count in counts:
+        yield count
+        tell(count * one)

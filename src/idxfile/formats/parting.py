@@ -1,0 +1,101 @@
+"""Parts of columns: neighbours that are read by whoever gets them, in another process too.
+
+A column that has a method `part(low, high)` gives its own; what it gives pickles, or is None. All
+others are opened anew by who reads them, as their views know.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import lru_cache
+from typing import Any
+
+from ..array import IdxArray
+from .blocks import nbytes
+from .columns import Columns, Sliced, View
+
+__all__: list[str] = []
+
+_OPEN_FILES = 16
+"""Files that a worker keeps open between one part and the next."""
+
+
+def part_of(view: View, low: int, high: int) -> View:
+    """The items of a view from `low` to `high`, as a view that pickles."""
+    items = view.items[low:high]
+    inner, origin, start = view.column, view.origin, 0
+    if origin is not None and origin.alone:
+        column: Any = origin
+    elif isinstance(inner, IdxArray) and inner.portable:
+        column = _Array(inner)
+    else:
+        start, stop = _span(items)
+        column = part_of(inner, start, stop) if isinstance(inner, View) else None
+        if column is None and hasattr(inner, "part"):
+            column = inner.part(start, stop)
+        if column is None:
+            column, start = origin or inner, 0
+    moved = range(items.start - start, items.stop - start, items.step) if items else range(0)
+    return View(column, items=moved, change=view.change, dtype=view.dtype, first=view.first + low)
+
+
+def parts_of(columns: Columns, low: int, high: int) -> Columns:
+    """The same items of all columns."""
+    arrays = {name: part_of(array, low, high) for name, array in columns.arrays.items()}
+    return Columns(arrays, columns.classes, columns.split)
+
+
+def by_position(column: Any) -> bool:
+    """Whether any part of a column is read without those before it, wherever it is sent."""
+    if isinstance(column, View):
+        if column.items is None or (column.origin is not None and column.origin.alone):
+            return False
+        inner = column.column
+        return by_position(inner) or (isinstance(inner, Sliced) and column.origin is not None)
+    if isinstance(column, IdxArray):
+        return column.portable and column.random_access
+    return hasattr(column, "part") and column.part(0, 0) is not None
+
+
+def alignment(column: Any) -> int:
+    """At a multiple of how many items a part had best begin: at a chunk of what is kept so."""
+    while isinstance(column, View):
+        if column.items is None or column.items.step != 1:
+            return 1
+        column = column.column
+    return getattr(column, "align", 1)
+
+
+def watched_nbytes(view: View) -> int:
+    """The bytes of the items that are read for a view, as its source has them."""
+    while isinstance(view.column, View):
+        view = view.column
+    return nbytes(view)
+
+
+def _span(items: range) -> tuple[int, int]:
+    """The bounds that items of a range lie in."""
+    return (min(items[0], items[-1]), max(items[0], items[-1]) + 1) if items else (0, 0)
+
+
+class _Array:
+    """An array that is sent, and opened once for many parts by who gets it."""
+
+    def __init__(self, array: IdxArray) -> None:
+        self._array = array
+        self.shape, self.dtype = array.shape, array.dtype
+        self.blocks = array.blocks
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: slice) -> Any:
+        return self._array[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, (pickle.dumps(self._array),)
+
+
+@lru_cache(_OPEN_FILES)
+def _arrived(recipe: bytes) -> _Array:
+    return _Array(pickle.loads(recipe))  # noqa: S301  of our own making
