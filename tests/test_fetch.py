@@ -25,7 +25,7 @@ from idxfile import FetchError, IdxWarning, MissingExtraError, fetch
 from idxfile.catalog import download, recognition, storage, table
 from idxfile.catalog.decoration import recognise_dataset
 from idxfile.catalog.digests import digests
-from idxfile.catalog.download import locked
+from idxfile.catalog.locking import locked
 from idxfile.catalog.table import FileFacts, Fingerprint, Release
 from idxfile.cli import main
 

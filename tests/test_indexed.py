@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zlib
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ import pytest
 import idxfile
 from conftest import blocked_gz, idx_bytes
 from idxfile import ChecksumError, FormatError, TruncatedError
-from idxfile.source import indexed
+from idxfile.source import indexed, open_source
+from idxfile.source.access import access_of
 
 ARRAY = np.random.default_rng(3).integers(0, 40, (20_000, 10, 10), np.uint8)
 DATA = idx_bytes(ARRAY)
@@ -61,6 +63,17 @@ def test_items_come_by_an_index_that_is_made_once(
             with pickle.loads(pickle.dumps(x)) as y:
                 assert np.array_equal(y[3], ARRAY[3])
     assert indexes(path) == [index]
+
+
+def test_info_tells_of_an_index(path: Path) -> None:
+    with closing(open_source(path, spool_nbytes=1000)) as source:
+        assert access_of(source, len(DATA)) == "index-on-use"
+    assert idxfile.info(path).access == "whole"  # as open() has it: so small a file is kept
+    with opened(path) as x:
+        x[3]
+    assert idxfile.info(path).access == "index"
+    path.write_bytes(gzip.compress(DATA, 1))
+    assert idxfile.info(path).access == "whole"
 
 
 def test_members_and_padding(path: Path) -> None:

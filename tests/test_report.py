@@ -23,7 +23,21 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import idxfile
-from conftest import COMPRESS, DATA, LAYOUTS, MNIST, PACKINGS, TYPES, H, bits, idx_bytes, zstd
+from conftest import (
+    COMPRESS,
+    DATA,
+    LAYOUTS,
+    MNIST,
+    PACKINGS,
+    TYPES,
+    H,
+    OnlyRead,
+    bits,
+    blocked_gz,
+    idx_bytes,
+    seekable_zst,
+    zstd,
+)
 from idxfile.errors import (
     ChecksumError,
     FormatError,
@@ -477,6 +491,33 @@ def test_what_stands_behind_the_data_is_not_read_for_ever(
 # What a file is
 
 
+@pytest.mark.parametrize(
+    ("pack", "access"),
+    [
+        (bytes, "direct"),
+        (blocked_gz, "blocks"),
+        (gzip.compress, "whole"),
+        (seekable_zst, "blocks"),
+        (zstd.compress, "whole"),
+        (lzma.compress, "whole"),
+        (lambda data: gzip.compress(blocked_gz(data)), "whole"),
+    ],
+)
+def test_info_tells_how_items_are_to_be_had(
+    pack: Callable[[bytes], bytes], access: str, tmp_path: Path
+) -> None:
+    packed = pack(idx_bytes(np.zeros((300, 7), "uint8")))
+    (tmp_path / "x").write_bytes(packed)
+    assert idxfile.info(tmp_path / "x").access == access
+    assert idxfile.info(packed).access == access
+    assert idxfile.info(tmp_path / "x").as_dict()["access"] == access
+
+
+@pytest.mark.parametrize("pack", [bytes, blocked_gz])
+def test_what_a_pipe_gives_comes_once(pack: Callable[[bytes], bytes]) -> None:
+    assert idxfile.info(OnlyRead(pack(NOISE))).access == "whole"
+
+
 def test_info_tells_what_stands_in_the_header_and_the_name() -> None:
     facts = idxfile.info(MNIST / "t10k-images-idx3-ubyte.gz")
     assert str(facts.header) == "uint8 10000 × 28 × 28"
@@ -488,6 +529,7 @@ def test_info_tells_what_stands_in_the_header_and_the_name() -> None:
         "codecs": ["gz"],
         "file_nbytes": 1_648_877,
         "stored_name": "t10k-images.idx3-ubyte",
+        "access": "whole",
         "dialect": "idx",
         "dtype": "uint8",
         "shape": [10000, 28, 28],

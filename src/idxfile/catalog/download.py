@@ -6,11 +6,9 @@ downloads, others wait for it. pooch carries a file over; filelock keeps process
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -19,12 +17,13 @@ import numpy as np
 from ..array import read
 from ..codecs import codec_of_name
 from ..dataset import Dataset
-from ..errors import FetchError, IdxWarning, MissingExtraError
+from ..errors import FetchError, IdxWarning
 from ..lazyarray import Mode
 from ..pairs import open_dataset
 from ..signatures import describe
 from ..sink import put_in_place
 from .decoration import decorated
+from .locking import extra_package, locked
 from .storage import (
     Storage,
     archive_fault,
@@ -43,8 +42,6 @@ Key = TypeVar("Key")
 CONNECT_SECONDS = 10
 STALL_SECONDS = 30
 """How long nothing may come before the next mirror is tried."""
-_TRIES = 1000
-"""How often a folder may vanish while it is made: others come and go."""
 
 
 def fetch(
@@ -291,7 +288,7 @@ def receive(
 
 def _transfer(url: str, part: str, name: str, most: int | None, meter: Meter) -> str | None:
     """Download a file into `part`; what went wrong, or None."""
-    pooch, requests = _extra("pooch"), _extra("requests")
+    pooch, requests = extra_package("pooch"), extra_package("requests")
     download = pooch.HTTPDownloader(
         chunk_size=1 << 16,
         timeout=(CONNECT_SECONDS, STALL_SECONDS),
@@ -368,63 +365,3 @@ class Meter:
         """The present file is complete."""
         self._before += self._now
         self._now = 0
-
-
-@contextlib.contextmanager
-def locked(folder: str) -> Iterator[None]:
-    """Hold the folder of a data set: no other process writes into it.
-
-    What is made for that goes with it: the file of the lock, and folders that nothing came into.
-    """
-    filelock = _extra("filelock")
-    lock = os.path.join(folder, ".lock")
-    held, tries = filelock.FileLock(lock), 0
-    made: list[str] = []
-    while not held.is_locked:
-        made = [*_absent(folder)] or made
-        try:
-            _hold(held, lock)
-        except FileNotFoundError:  # removed between two steps, by whoever held it
-            tries += 1
-            if tries > _TRIES:
-                raise
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(lock)
-            for path in made:
-                os.rmdir(path)
-        held.release()
-
-
-def _hold(held: Any, lock: str) -> None:
-    """Take a lock, unless its file is removed by whoever held it before.
-
-    Raises:
-        FileNotFoundError: if it is.
-    """
-    os.makedirs(os.path.dirname(lock), exist_ok=True)
-    with open(lock, "ab") as file:
-        mine = os.fstat(file.fileno())
-    held.acquire()
-    with contextlib.ExitStack() as undo:
-        undo.callback(held.release)
-        if os.path.samestat(mine, os.stat(lock)):
-            undo.pop_all()
-
-
-def _absent(folder: str) -> Iterator[str]:
-    """The folders that are not there, from this one up."""
-    while not os.path.isdir(folder):
-        yield folder
-        folder = os.path.dirname(folder)
-
-
-def _extra(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise MissingExtraError(
-            f"downloading needs the package {name}", hint="pip install 'idxfile[fetch]'"
-        ) from None

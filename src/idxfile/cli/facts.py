@@ -60,10 +60,22 @@ def _lines(facts: Info) -> list[tuple[str, str]]:
     ]
     if header.ndim and header.shape[0]:
         lines.append(("item", f"{size_text(header.item_nbytes)} each"))
+    if facts.codecs and facts.access:
+        lines.append(("one item", _ACCESS[facts.access]))
     if facts.stored_name:
         name = facts.stored_name  # of any length, but no file system has names of over 255
         lines.append(("stored name", printable(name if len(name) < 256 else f"{name[:255]}…")))
     return lines
+
+
+_ACCESS = {
+    "direct": "inflated with the shard that it lies in",
+    "blocks": "the block around it is inflated, not all",
+    "index": "by an index, which is there",
+    "index-on-use": "by an index, which is made when one is asked for",
+    "whole": "all is inflated for the first one, and kept",
+}
+"""How single items of a compressed file are to be had."""
 
 
 def _shape(facts: Info) -> str:

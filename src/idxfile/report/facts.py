@@ -12,6 +12,7 @@ from ..header import Header, examine, swapped_header
 from ..names import name_problems
 from ..problems import Problem
 from ..source import Source, header_prefix, open_source
+from ..source.access import Access, access_of
 from ..source.places import is_url, local_path
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class Info:
     """The name inside a gzip file."""
     problems: list[Problem]
     """What the header, the length of a raw file and the name show by themselves."""
+    access: Access | None
+    """How single items are to be had: `direct`; by the `blocks` around them (blocked gzip, seekable
+    zstd); by an `index` that is there, or one that is made at the first item (`index-on-use`); or
+    only by reading the `whole`. None where that takes more requests than the header."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -52,6 +57,7 @@ class Info:
             "codecs": list(self.codecs),
             "file_nbytes": self.file_nbytes,
             "stored_name": self.stored_name,
+            "access": self.access,
             **header_facts(self.header),
             "problems": [problem.as_dict() for problem in self.problems],
         }
@@ -101,7 +107,13 @@ def info(file: Any) -> Info:
         stored = getattr(getattr(source, "stream", None), "stored_name", None)
         problems += name_problems(source.name, source.codecs, header)
         return Info(
-            source.name, header, source.codecs, outer_nbytes(file, source), stored, problems
+            source.name,
+            header,
+            source.codecs,
+            outer_nbytes(file, source),
+            stored,
+            problems,
+            access_of(source, header.file_nbytes),
         )
     finally:
         source.close()

@@ -209,6 +209,11 @@ class FramesInflater(SideBySide):
         self._unlisted: int | None = None
         """Where the first frame stands that is not as the table has it."""
 
+    @property
+    def seekable(self) -> bool:
+        """Whether a table was found that tells where each frame is."""
+        return self._table is not None
+
     @classmethod
     def span(cls, data: Any, at: int) -> int | None:
         """What its blocks come to, unless their content is too much to be held."""
