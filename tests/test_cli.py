@@ -596,6 +596,69 @@ def test_identify_for_programs(idx: Run) -> None:
     assert number["what"] == "the first four bytes of a gzip file (1f 8b 08 08)"
 
 
+# Pairs in one
+
+
+@pytest.fixture
+def pairs(files: Path) -> dict[str, idxfile.Dataset]:
+    """Folders with a pair each; the last two do not fit."""
+    made = {
+        name: idxfile.Dataset(
+            np.full((count, *shape), number, "uint8"), [0, 1] * (count // 2), classes=classes
+        )
+        for number, (name, count, shape, classes) in enumerate(
+            [
+                ("one", 4, (2, 2), ["cat", "dog"]),
+                ("two", 6, (2, 2), None),
+                ("three", 2, (2, 2), ["cat", "dog"]),
+                ("larger", 2, (3, 2), None),
+                ("birds", 2, (2, 2), ["cat", "bird"]),
+            ]
+        )
+    }
+    for name, ds in made.items():
+        ds.save(name, codec="gz" if name == "two" else None)
+    return made
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--codec", "zst"), ("--shards", "3"), ("--engine", "threads=2")]
+)
+def test_pairs_are_merged(
+    options: tuple[str, ...], pairs: dict[str, idxfile.Dataset], idx: Run
+) -> None:
+    code, out, err = idx("merge", "all", "one", "two", "three", *options)
+    assert (code, out) == (0, "")
+    assert err.endswith(": 12 items\n")
+    ds = idxfile.open_dataset("all")
+    assert (ds.split, ds.classes) == ("train", ("cat", "dog"))
+    assert ds.images[:, 0, 0].tolist() == [0] * 4 + [1] * 6 + [2] * 2
+    assert ds.labels.tolist() == [0, 1] * 6
+    assert idx("check", "all").code == 0
+    again = idx("merge", "all", "one", *options)
+    assert (again.code, "exists; --force" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("place", "fault"),
+    [
+        (
+            "larger",
+            "its items are uint8 3 × 2; those of one/train-images-idx3-ubyte are uint8 2 × 2",
+        ),
+        ("birds", "its classes are cat, bird; those of one/train-images-idx3-ubyte are cat, dog"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_named(
+    place: str, fault: str, pairs: dict[str, idxfile.Dataset], idx: Run
+) -> None:
+    code, out, err = idx("merge", "all", "one", "two", place)
+    assert (code, out) == (3, "")
+    assert err.startswith(f"error: {place}/train-images-idx3-ubyte: {fault}\nhint: ")
+    assert not Path("all").exists()
+    assert idx("merge", "all", "one", "nix").code == 5
+
+
 # Standard input and output
 
 FROM_STDIN = {

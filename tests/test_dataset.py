@@ -327,13 +327,29 @@ def test_labels_that_are_none():
 
 def test_merging_what_does_not_fit():
     ds = Dataset(*make())
-    with pytest.raises(PairError, match="make no one array"):
+    with pytest.raises(PairError, match=r"int32 5 × 5; those of the ones before are int32 2 × 3"):
         ds.merge(Dataset(np.zeros((1, 5, 5), "int32"), [0]))
+    with pytest.raises(PairError, match="items are uint8 2 × 3; those"):
+        ds.merge(Dataset(np.zeros((1, 2, 3), "uint8"), [0]))
+    with pytest.raises(PairError, match=r"columns of labels are 3; those .* are 1"):
+        ds.merge(Dataset(make()[0], np.zeros((20, 3), "int8")))
     named = Dataset(*make(), classes=list("abcd"))
-    with pytest.raises(PairError, match="classes differ"):
-        named.merge(Dataset(*make(), classes=list("wxyz")))
+    other = Dataset(*make(), classes=("w", None))
+    with pytest.raises(PairError, match=r"classes are w, -; those .* are a, b, c, d"):
+        named.merge(ds, other)
+    with pytest.raises(PairError, match=r"classes are w, -; those .* are a, b, c, d"):
+        ds.merge(named, other)  # those that have names are compared, whichever they are
+    assert ds.merge(ds, named).classes == tuple("abcd")
     with pytest.raises(ValueError, match="no class is called 'nobody'; there are a, b, c, d"):
         named.select(labels="nobody")
+
+
+def test_whole_files_are_merged_without_a_list_of_their_items():
+    merged = Dataset(*make()).merge(Dataset(*make(5)), Dataset(*make(3)))
+    assert merged.images._index is None
+    assert [len(array) for array in merged.images.arrays] == [20, 5, 3]
+    chosen = Dataset(*make()).select(items=[3, 1]).merge(Dataset(*make(2)))
+    assert chosen.images.index.tolist() == [3, 1, 20, 21]
 
 
 # Real MNIST, and where pairs lie

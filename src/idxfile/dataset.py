@@ -17,7 +17,7 @@ from .array import IdxArray
 from .batching import Scale, Shuffle, batches, generator, random_order
 from .classes import renumbered
 from .elements import Array, smallest_type
-from .errors import PairError, sides
+from .errors import PairError, printable, sides
 from .items import Items
 from .saving import Pair
 from .selection import select
@@ -281,24 +281,19 @@ class Dataset:
     def merge(self, *others: Dataset) -> Dataset:
         """These items and then those of the others.
 
+        The names of the classes are those that any of them has.
+
         Raises:
-            PairError: for items of another type or shape, or other classes.
+            PairError: for items of another type or shape, other columns or other classes; it names
+                the file, and what differs.
         """
-        for other in others:
-            if other.classes is not None and self.classes not in (None, other.classes):
-                raise PairError(
-                    f"the classes differ: {self.classes} and {other.classes}",
-                    hint="relabel one of them first",
-                )
-            if self._table.shape[1:] != other._table.shape[1:]:
-                raise PairError("labels of different columns make no one table")
-        try:
-            images = self._images.join(*(other._images for other in others))
-        except ValueError as error:
-            raise PairError(str(error)) from None
-        known = next((ds.classes for ds in (self, *others) if ds.classes is not None), None)
-        table = np.concatenate([ds._table for ds in (self, *others)])
-        return self._with(images, table, classes=known)
+        everyone = (self, *others)
+        for number, other in enumerate(others, 1):
+            for ds in everyone[:number]:
+                _check_fits(other, ds)
+        classes = next((ds.classes for ds in everyone if ds.classes is not None), None)
+        images = self._images.join(*(other._images for other in others))
+        return self._with(images, np.concatenate([ds._table for ds in everyone]), classes=classes)
 
     def relabel(
         self,
@@ -487,3 +482,31 @@ def _positions(items: Any, count: int) -> Array:
     if isinstance(near, range):
         near = np.arange(near.start, near.stop, near.step)
     return np.atleast_1d(near[chosen.key])
+
+
+def _check_fits(ds: Dataset, before: Dataset) -> None:
+    """Make sure that a data set can stand behind another one.
+
+    Raises:
+        PairError: if not.
+    """
+    named = before.images.name or "the ones before"
+    for what, found, expected in (
+        ("items", *(f"{s.images.dtype} {sides(s.images.item_shape)}" for s in (ds, before))),
+        ("columns of labels", *(sides(s.table.shape[1:]) for s in (ds, before))),
+        ("classes", ds.classes, before.classes),
+    ):
+        if found != expected and None not in (found, expected):
+            raise PairError(
+                f"its {what} are {_in_words(found)}; those of {printable(named)} are "
+                f"{_in_words(expected)}",
+                file=ds.images.name,
+                found=found,
+                expected=expected,
+                hint="only what has equal items and the same classes makes one data set"
+                + ("; relabel one of them first" if what == "classes" else ""),
+            )
+
+
+def _in_words(value: Any) -> str:
+    return value if isinstance(value, str) else ", ".join("-" if n is None else n for n in value)

@@ -100,6 +100,12 @@ class Items:
         return self.renumbered(None)
 
     @property
+    def name(self) -> str | None:
+        """The file that the first of these arrays lies in; None where it lies in memory."""
+        name: str | None = getattr(self._sources[0], "name", None)
+        return name
+
+    @property
     def far(self) -> bool:
         """Whether some of them come over a network."""
         return any(isinstance(source, IdxArray) and source.far for source in self._sources)
@@ -149,11 +155,14 @@ class Items:
             ValueError: for items of another dtype or shape.
         """
         everyone = (self, *others)
-        starts = np.cumsum([0, *(view._starts[-1] for view in everyone)])
-        index = [view.index + start for view, start in zip(everyone, starts, strict=False)]
+        index = None  # all of all of them, which takes no memory
+        if any(view._index is not None for view in everyone):
+            starts = np.cumsum([0, *(view._starts[-1] for view in everyone)])
+            pairs = zip(everyone, starts, strict=False)
+            index = np.concatenate([view.index + start for view, start in pairs])
         return Items(
             [source for view in everyone for source in view._sources],
-            np.concatenate(index),
+            index,
             [turned for view in everyone for turned in view._transposed],
         )
 

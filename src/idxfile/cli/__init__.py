@@ -68,6 +68,7 @@ COMMANDS: dict[str, Command] = {
         Command(
             "split", "selection", "Dataset.random_split", "Split a pair at random into several."
         ),
+        Command("merge", "merging", "Dataset.merge", "Write the items of several pairs as one."),
         Command("datasets", "datasets", "datasets", "List the known data sets, or tell of one."),
         Command("fetch", "datasets", "fetch", "Download a known data set, and verify it."),
         Command("convert", "conversion", "convert", "Convert from any format to any other."),

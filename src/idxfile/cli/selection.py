@@ -214,7 +214,7 @@ def select_command(
     if shuffle:
         ds = ds.shuffle(seed).select(limit=limit)
     ds = ds.transpose() if transpose else ds
-    _save([ds], out, codec, cut, engine, force)
+    save_pairs([ds], out, codec, cut, engine, force)
 
 
 @click.command("split")
@@ -261,10 +261,10 @@ def split_command(
         split_parts = ds.random_split(parts, seed=seed, stratify=stratify)
     for part, word in zip(split_parts, called, strict=True):
         part.split = word
-    _save(split_parts, out, codec, cut, engine, force)
+    save_pairs(split_parts, out, codec, cut, engine, force)
 
 
-def _save(
+def save_pairs(
     parts: Sequence[idxfile.Dataset],
     out: str,
     codec: str | None,
@@ -272,6 +272,7 @@ def _save(
     engine: str | None,
     force: bool,
 ) -> None:
+    """Write data sets into a folder, as the options of a command say."""
     if engine is not None and codec is not None and not cut:
         raise click.UsageError(
             "--engine has a compressed file written from front to back: say how many with --shards"
