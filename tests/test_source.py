@@ -250,27 +250,6 @@ def test_a_stream_is_read_no_further_than_one_byte_behind_the_limit(spool_nbytes
     assert stream.read(1) == NOISE[3001:3002]
 
 
-@pytest.mark.parametrize("limit", [0, 100, 1023, 1024, 3000, 4999, 5000, 5001, 9000])
-def test_a_stream_may_be_drained_into_memory_of_the_caller(limit: int) -> None:
-    source = open_source(ShortReads(NOISE, seekable=False))
-    source.limit = limit
-    start = min(16, limit)
-    buffer = bytearray(limit - start)
-    count = source.drain(start, buffer)
-    assert buffer[:count] == NOISE[start:limit]
-    assert count == min(limit, 5000) - start
-    assert source.size == min(limit + 1, 5000) or limit < 1024
-    assert (source.size > limit) == (limit < 5000)
-
-
-def test_a_spool_that_was_read_is_drained_from_memory(spool_nbytes: int) -> None:
-    source = open_source(ShortReads(NOISE, seekable=False), spool_nbytes=spool_nbytes)
-    assert source.read_at(2000, 2010) == NOISE[2000:2010]
-    buffer = bytearray(100)
-    assert source.drain(16, buffer) == 100
-    assert buffer == NOISE[16:116]
-
-
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_spool_in_a_file_gives_the_same(kind: str, places: Places) -> None:
     source = open_source(KINDS[kind](places, NOISE), spool_nbytes=0)
@@ -490,12 +469,11 @@ def take_by(verb: str, source: Spool) -> bytes:
         return b"".join(map(bytes, pieces(source)))
     if verb == "load":
         return bytes(source.buffer)
-    buffer = bytearray(len(MUCH) - 16)
-    source.drain(16, buffer)
-    return source.read_at(0, 16) + bytes(buffer)
+    buffer = bytearray(len(MUCH) + 1)
+    return bytes(buffer[: InOrder(source).readinto(buffer)])
 
 
-@pytest.mark.parametrize("verb", ["load", "drain", "pieces"])
+@pytest.mark.parametrize("verb", ["load", "in order", "pieces"])
 @pytest.mark.parametrize("packing", list(PACKED))
 def test_what_was_interrupted_is_read_anew(packing: str, verb: str, spool_nbytes: int) -> None:
     file = Interrupted(b"before" + PACKED[packing](MUCH))
@@ -509,6 +487,36 @@ def test_what_was_interrupted_is_read_anew(packing: str, verb: str, spool_nbytes
     for _ in range(2):
         assert take_by(verb, source) == MUCH
         assert source.problems == []
+
+
+@pytest.mark.parametrize("packing", list(PACKED))
+def test_readers_in_order_do_not_disturb_each_other(packing: str) -> None:
+    """Each of several, and whoever has all of it kept meanwhile, has a stream of its own."""
+    source = open_source(PACKED[packing](MUCH))
+    source.limit = len(MUCH)
+    streams, found = [InOrder(source) for _ in range(3)], [bytearray() for _ in range(3)]
+    for turn in range(9):
+        for number, (stream, have) in enumerate(zip(streams, found, strict=True)):
+            have += stream.read(500) if turn == number else stream.read(50_000)
+        if turn == 4:
+            assert source.read_at(5000, 5100) == MUCH[5000:5100]
+    for stream, have in zip(streams, found, strict=True):
+        while piece := stream.read(1 << 20):
+            have += piece
+        assert have == MUCH
+        assert stream.problems == []
+
+
+def test_what_is_wrong_is_told_to_the_reader_that_came_by_it() -> None:
+    packed = gzip.compress(gzip.compress(MUCH)) + b"junk"
+    source = open_source(packed)
+    first, second = InOrder(source), InOrder(source)
+    while first.read(1 << 20):
+        pass
+    second.read(5000)
+    second.read(5000)
+    assert [problem.code for problem in first.problems] == ["stream-junk"]
+    assert second.problems == []
 
 
 def test_a_full_disk_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

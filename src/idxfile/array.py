@@ -22,6 +22,7 @@ from .opening import (
 from .problems import Handling, settle
 from .source import SPOOL_NBYTES, LocalFile, Spool, header_prefix, judge_spooled
 from .source.local import FileIdentity, reserve
+from .source.passing import Elements
 
 __all__ = ["IdxArray", "open", "read"]
 
@@ -238,12 +239,9 @@ def _read_spooled(source: Spool, header: Header, out: Array | None, problems: Ha
             memory = reserve(header.nbytes)
         except MemoryError:
             source.load()
-            judge_spooled(source, header, source.size, problems)
+            judge_spooled(source, header, source.size, source.problems, problems)
             raise
         target = np.frombuffer(memory, header.dtype, header.size).reshape(header.shape)
-    judged = source.size is not None
-    source.drain(header.data_offset, as_bytes(target))
-    if not judged:
-        judge_spooled(source, header, source.size, problems)
+    Elements(source, header, problems).readinto(as_bytes(target))
     turn(target, header.stored_dtype)
     return target

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .elements import Array, as_bytes, exactly, numbers, read_many, turn
-from .errors import sides
+from .errors import FormatError, sides
 from .gathering import gather, read_ahead, read_items, rows_of, scatter
 from .header import Header
 from .opening import Recipe, ShardRecipe, no_array_error
@@ -27,6 +27,7 @@ from .source import LocalFile, Memory, Source, Spool, judge_spooled
 from .source.content import UnfitError
 from .source.local import memory_nbytes
 from .source.locking import Lock
+from .source.passing import Elements
 
 if TYPE_CHECKING:
     from .source.members import Shard
@@ -93,6 +94,8 @@ class IdxArray:
         self._ranges: Any = None
         """The content by ranges, of a compressed file that is made of blocks."""
         self._ranges_sought = False
+        self._passed_nbytes = 0
+        """How much was inflated for readers that took it in order, and kept by nobody."""
         self._of_shards = False
         """Whether single items are taken from the shards that they lie in."""
         self.dtype: np.dtype[Any] = header.dtype
@@ -298,7 +301,10 @@ class IdxArray:
         with self._recipe.open() as fresh:
             assert isinstance(fresh._source, Spool)  # it is the same file
             first = np.empty((last, *self._header.item_shape), self.dtype)
-            if fresh._source.drain(self._header.data_offset, as_bytes(first)) < first.nbytes:
+            elements = Elements(fresh._source, self._header, "ignore")
+            try:
+                elements.readinto(as_bytes(first))
+            except FormatError:
                 return None
         turn(first, self._header.stored_dtype)
         return first[wanted]
@@ -341,18 +347,23 @@ class IdxArray:
     def blocks(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
         """All items in order, in blocks of constant memory.
 
+        A compressed file that is read through for the first time is inflated as the blocks are
+        taken, and nothing of it is kept; whoever reads it once more has it kept, as `open` says.
+        What is wrong with it is an error in place of the last block, at the latest.
+
         Args:
             block_nbytes: the bytes of a block, about; at least one item.
 
         Yields:
             Fresh arrays `(items, *item_shape)` in native byte order; of a scalar, itself once.
+
+        Raises:
+            FormatError: when a compressed file turns out to be cut or damaged.
         """
-        if not self.shape:
+        if self.shape:
+            yield from self.blocks_of(range(len(self)), block_nbytes=block_nbytes)
+        else:
             yield np.asarray(self[()]).copy()
-            return
-        if not self.random_access:
-            self._whole(inflate=True)  # all of it is wanted: an index would not pay
-        yield from self.blocks_of(range(len(self)), block_nbytes=block_nbytes)
 
     def blocks_of(self, items: range, *, block_nbytes: int) -> Iterator[Array]:
         """As `blocks`, of some neighbours. What lies in a store is fetched ahead."""
@@ -363,11 +374,56 @@ class IdxArray:
             self._check_open()
             yield from read_ahead(self._source, self._header, items, step)
             return
+        if items == range(len(self)) and not self.random_access:
+            # All of it is wanted: an index would not pay.
+            if self._passes_by():
+                yield from self.passing(block_nbytes=block_nbytes)
+                return
+            self._whole(inflate=True)
         for start in range(items.start, items.stop, step):
             run = range(start, min(start + step, items.stop))
             block = np.empty((len(run), *self._header.item_shape), self.dtype)
             self.read_run(start, block)
             yield block
+
+    def _passes_by(self) -> bool:
+        """Whether who takes all items in order has them inflated, and they are not kept.
+
+        Once they are not: most read a file once. Who does so again is likely to go on, and keeping
+        costs no more than inflating twice in all, whatever he does.
+        """
+        source = self._source
+        return (
+            isinstance(source, Spool)
+            and source.size is None
+            and source.repeatable
+            and self._mode != "c"  # what is changed must stand somewhere
+            and self._passed_nbytes < self.nbytes
+        )
+
+    def keep(self) -> None:
+        """Have what is inflated kept from now on, for who knows that he reads it more than once."""
+        self._passed_nbytes = self.nbytes
+
+    def passing(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
+        """As `blocks` of a compressed file, inflated for this one reader, however often."""
+        self._check_open()
+        assert isinstance(self._source, Spool)  # nothing else passes by
+        elements = Elements(self._source, self._header, self._problems)
+        step = max(1, block_nbytes // max(1, self._header.item_nbytes))
+        left = self.nbytes
+        self._passed_nbytes += left
+        try:
+            for start in range(0, len(self), step):
+                self._check_open()
+                stop = min(start + step, len(self))
+                block = np.empty((stop - start, *self._header.item_shape), self.dtype)
+                elements.readinto(as_bytes(block))
+                turn(block, self._header.stored_dtype)
+                left -= block.nbytes
+                yield block
+        finally:
+            self._passed_nbytes -= left
 
     def __contains__(self, value: Any) -> bool:
         """Whether the value stands anywhere, as NumPy's `in` has it; in constant memory."""
@@ -523,7 +579,8 @@ class IdxArray:
                         self._source.load()
                         if not self._judged:
                             source = self._source
-                            judge_spooled(source, self._header, source.size, self._problems)
+                            found = source.problems
+                            judge_spooled(source, self._header, source.size, found, self._problems)
                         self._attach()
         return self._stored
 

@@ -15,7 +15,7 @@ import numpy as np
 from .array import IdxArray, open
 from .elements import Array, as_bytes
 from .lazyarray import DEFAULT_BLOCK_NBYTES as BLOCK_NBYTES
-from .slabs.planning import SLAB_NBYTES, plan
+from .slabs.planning import SLAB_NBYTES, Slab, plan
 from .slabs.running import run
 from .source.threads import WORKERS, threads
 
@@ -177,7 +177,7 @@ def _summarise(array: Any, executor: Executor | None) -> Stats:
             counts += found
         return _of_counts(array.shape, counts)
     moments = _Moments(dtype)
-    for parts in _counted(_moments, array, spread):
+    for parts in _counted(_moments, array, spread, again=True):
         for part in parts:
             moments.add(part)
     histogram = np.zeros(BINS, np.int64)
@@ -188,17 +188,32 @@ def _summarise(array: Any, executor: Executor | None) -> Stats:
     return moments.stats(array.shape, histogram)
 
 
-def _counted(count: Callable[[_Blocks], T], array: Any, executor: Executor | None) -> Iterator[T]:
+def _counted(
+    count: Callable[[_Blocks], T], array: Any, executor: Executor | None, *, again: bool = False
+) -> Iterator[T]:
     """What is found in an array, part by part and in order.
 
     An executor gets slabs. Without one this thread reads block after block, which others count.
+
+    Args:
+        count: finds it in a slab.
+        array: the array.
+        executor: who reads the slabs.
+        again: whether the array will be read once more.
     """
     slabs, hands = _slabs(array), threads()
     nbytes = math.prod(array.shape) * np.dtype(array.dtype).itemsize
     if executor is not None or hands is None or nbytes < 2 * BLOCK_NBYTES:
         return run(count, slabs, executor=executor)
-    blocks = (_Block(block) for slab in slabs for block in slab.blocks(block_nbytes=BLOCK_NBYTES))
+    blocks = (_Block(block) for slab in slabs for block in _blocks(slab, again=again))
     return run(count, blocks, executor=hands, ahead=WORKERS)
+
+
+def _blocks(slab: _Blocks, *, again: bool) -> Iterator[Array]:
+    """The blocks of a slab. What must be inflated for them is kept, if they are wanted again."""
+    if again and isinstance(slab, Slab):
+        slab.array.keep()
+    return slab.blocks(block_nbytes=BLOCK_NBYTES)
 
 
 def value_counts(slab: _Blocks) -> Array:
@@ -264,7 +279,7 @@ class _Part(NamedTuple):
 def _moments(slab: _Blocks) -> list[_Part]:
     """A part for each block."""
     with np.errstate(invalid="ignore"):  # signalling NaNs are counted as all others
-        return [_part(block.reshape(-1)) for block in slab.blocks(block_nbytes=BLOCK_NBYTES)]
+        return [_part(block.reshape(-1)) for block in _blocks(slab, again=True)]
 
 
 def _part(values: Array) -> _Part:

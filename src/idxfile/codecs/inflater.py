@@ -80,6 +80,8 @@ class Inflater:
         self.expected_nbytes: int | None = None
         """What the header inside promises, once somebody has read it; for the messages."""
         self.problems: list[Problem] = []
+        self.below: Any = None
+        """Where the compressed stream comes from, with problems of its own."""
         self.ended = False
         self.stored_name: str | None = None
         """The name inside the first gzip member."""

@@ -22,11 +22,12 @@ from ..header import MAX_HEADER_NBYTES, Header, examine
 from ..problems import Handling, Problem, settle
 from ..signatures import recognise
 from .blocked import HEADER_NBYTES, BlockedInflater, member_nbytes
+from .fileobject import FileObject
 from .frames import FramesInflater, frame_table
 from .local import LocalFile
 from .memory import Memory
 from .places import is_archive, is_url, local_path, may_be_several
-from .stream import FileObject, Spool
+from .stream import Spool
 
 if TYPE_CHECKING:
     from .archive import Member
@@ -116,12 +117,17 @@ def open_source(
 
 def _inflater(codec: Codec, source: Source) -> Inflater:
     """What inflates a source in order: side by side, where it is made so."""
+    below = InOrder(source)
+    inflater: Inflater
     if codec.name == "zst":
         near = isinstance(source, (LocalFile, Memory, FileObject))
         table = frame_table(source) if near else None
-        return FramesInflater(codec, InOrder(source).read, table)
-    kind = BlockedInflater if member_nbytes(source.read_at(0, HEADER_NBYTES)) else Inflater
-    return kind(codec, InOrder(source).read)
+        inflater = FramesInflater(codec, below.read, table)
+    else:
+        kind = BlockedInflater if member_nbytes(source.read_at(0, HEADER_NBYTES)) else Inflater
+        inflater = kind(codec, below.read)
+    inflater.below = below
+    return inflater
 
 
 def _open_outermost(
@@ -207,6 +213,12 @@ class InOrder:
         in_order = getattr(source, "in_order", None)
         self._stream = in_order() if in_order is not None else None
 
+    @property
+    def problems(self) -> list[Problem]:
+        """What was found wrong on the way so far."""
+        found: list[Problem] = getattr(self._stream, "problems", self._source.problems)
+        return found
+
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes; fewer only at the end."""
         if self._stream is not None:
@@ -224,7 +236,7 @@ class InOrder:
 
 
 def pieces(source: Source, piece_nbytes: int = 1 << 18) -> Iterator[memoryview]:
-    """All bytes of a source in order, in constant memory. A spool is used up by it.
+    """All bytes of a source in order, in constant memory.
 
     Yields:
         A view of at most `piece_nbytes` bytes, valid until the next is asked for.
@@ -259,9 +271,19 @@ def header_prefix(source: Source) -> bytes:
     return source.read_at(0, MAX_HEADER_NBYTES)
 
 
-def judge_spooled(source: Spool, header: Header, size: int | None, problems: Handling) -> None:
-    """Judge a source whose length is known only now that all of it was read."""
-    found = list(source.problems)
+def judge_spooled(
+    source: Spool, header: Header, size: int | None, found: list[Problem], problems: Handling
+) -> None:
+    """Judge a source whose length is known only now that all of it was read.
+
+    Args:
+        source: the source.
+        header: what its header says.
+        size: how many bytes came, at most one more than the header promises.
+        found: what was found wrong on the way.
+        problems: how to handle that.
+    """
+    found = list(found)
     if size != header.file_nbytes:
         for problem in examine(header_prefix(source), size)[1]:
             if problem.code == "trailing-data":  # it was read no further than one byte

@@ -10,10 +10,10 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..header import Header, examine
 from ..problems import settle
-from . import InOrder, header_prefix, judge_spooled
+from . import header_prefix
 from .local import read_exactly, write_exactly
 from .locking import Lock
-from .stream import Spool
+from .passing import Elements
 
 __all__: list[str] = []
 
@@ -153,46 +153,6 @@ def header_of(source: Any) -> Header:
             hint="write it as IDX first: idxfile.write(new, idxfile.read(old))",
         )
     return header
-
-
-class Elements:
-    """The elements of one shard in order, judged at their end."""
-
-    def __init__(self, source: Any, header: Header) -> None:
-        self._source = source
-        self._header = header
-        if isinstance(source, Spool):
-            source.limit = header.file_nbytes
-        self._stream = InOrder(source)
-        self._left = header.nbytes
-        self._judged = source.size is not None
-        before = memoryview(bytearray(header.data_offset))
-        self._stream.readinto(before)
-
-    def readinto(self, view: memoryview) -> int:
-        """Fill `view` with the next bytes of the elements; 0 at their end.
-
-        Raises:
-            FormatError: when the shard ends before, or goes on behind.
-        """
-        view = view[: self._left]
-        count = self._stream.readinto(view) if len(view) else 0
-        self._left -= count
-        if count < len(view) or not self._left:
-            self._finish()
-        return count
-
-    def _finish(self) -> None:
-        size = self._header.file_nbytes - self._left
-        if self._judged and not self._left:
-            return
-        self._judged = True
-        size += 0 if self._left else self._stream.readinto(memoryview(bytearray(1)))
-        judge_spooled(self._source, self._header, size, "raise")
-
-    def close(self) -> None:
-        """Close the shard."""
-        self._source.close()
 
 
 class HeldInOrder:

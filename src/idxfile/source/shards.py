@@ -23,7 +23,7 @@ from ..problems import Problem, settle
 from . import open_source
 from .ahead import Ahead
 from .finding import Found
-from .holding import Elements, Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
+from .holding import Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
 from .locking import Lock
 from .members import (
     Facts,
@@ -37,6 +37,7 @@ from .members import (
     of_manifest,
     shown,
 )
+from .passing import Elements
 from .places import file_of, is_url
 from .stream import Spool
 from .waiting import done_together
@@ -294,7 +295,8 @@ class Shards:
         packed = self._facts[index].codecs and index not in self._kept
         whole = len(group[0][1]) == self._nbytes_of(index)
         if packed and whole and self._held[index] is None:
-            self._drain(index, group[0][1])  # all of it, once: no copy needs to be kept
+            with contextlib.closing(self._elements_of(index)) as elements:
+                elements.readinto(group[0][1])  # all of it, once: no copy needs to be kept
         elif not self._hold(index).fill(group):
             name = shown(self._places[index])
             raise changed(name, "fewer bytes than it had", "as many")
@@ -389,10 +391,6 @@ class Shards:
             with self._lock:
                 self._budget += nbytes if fits else 0
             raise
-
-    def _drain(self, index: int, view: memoryview) -> None:
-        with contextlib.closing(self._elements_of(index)) as elements:
-            elements.readinto(view)
 
     def _elements_of(self, index: int) -> Elements | HeldInOrder:
         if index in self._kept:  # it may not be opened twice

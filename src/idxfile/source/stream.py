@@ -1,9 +1,7 @@
-"""File objects of the caller, and bytes that come only in order."""
+"""Bytes that come only in order: as they pass by, or kept."""
 
 from __future__ import annotations
 
-import errno
-import os
 import tempfile
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -12,65 +10,13 @@ from ..codecs import Inflater
 from ..errors import IdxError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
+from .fileobject import Pipe
 from .local import map_private
 from .locking import Lock
 
-__all__ = ["FileObject", "Spool"]
+__all__ = ["Spool"]
 
 _PIECE_NBYTES = 1 << 20
-
-
-def _read_stream(file: Any, view: memoryview) -> int:
-    """Fill `view` from a file object that may answer with fewer bytes than asked."""
-    done = 0
-    readinto = getattr(file, "readinto", None)
-    while done < len(view):
-        if readinto is not None:
-            count = readinto(view[done:])
-        else:
-            piece = file.read(min(len(view) - done, _PIECE_NBYTES))
-            if isinstance(piece, str):
-                raise TypeError(f"{file!r} is open in text mode: open it with 'rb'")
-            count = None if piece is None else len(piece)
-            view[done : done + (count or 0)] = piece or b""
-        if count is None:  # a stream that does not block: this is not its end
-            raise BlockingIOError(errno.EAGAIN, "The stream has no bytes yet: let it block")
-        if not count:
-            break
-        done += count
-    return done
-
-
-class FileObject:
-    """A seekable binary file object of the caller; byte 0 is where it stood. Never closed."""
-
-    codecs: tuple[str, ...] = ()
-    buffer: memoryview | None = None
-
-    def __init__(self, file: Any, name: str) -> None:
-        self.name = name
-        self.problems: list[Problem] = []
-        self._file = file
-        self._lock = Lock()
-        self._origin = file.tell()
-        end = file.seek(0, os.SEEK_END)
-        self.size = max(0, (file.tell() if end is None else end) - self._origin)
-        file.seek(self._origin)
-
-    def read_at(self, start: int, stop: int) -> bytes:
-        """The bytes from `start` to `stop`; fewer only at the end."""
-        buffer = bytearray(max(0, min(stop, self.size) - start))
-        count = self.readinto_at(start, buffer)
-        return bytes(memoryview(buffer)[:count])
-
-    def readinto_at(self, start: int, buffer: Any) -> int:
-        """Fill `buffer` from byte `start` on; fewer only at the end."""
-        with self._lock:  # the position of a file object belongs to everybody
-            self._file.seek(self._origin + start)
-            return _read_stream(self._file, memoryview(buffer).cast("B"))
-
-    def close(self) -> None:
-        """The file object is the caller's: it stays open."""
 
 
 class Sequential(Protocol):
@@ -82,28 +28,57 @@ class Sequential(Protocol):
     def read(self, limit: int) -> bytes: ...
 
 
-class _Pipe:
-    """A non-seekable stream as `Sequential`."""
+def problems_of(stream: Sequential) -> list[Problem]:
+    """What was found wrong so far with a stream, and with what lies below, which comes first."""
+    below = getattr(stream, "below", None)
+    return [*(() if below is None else below.problems), *stream.problems]
 
-    def __init__(self, file: Any) -> None:
-        self.problems: list[Problem] = []
-        self._file = file
+
+class Passing:
+    """The bytes of a spool from the first on, for one reader.
+
+    Its stream is its own as soon as it reads beyond the head: no other reader disturbs it.
+    """
+
+    def __init__(self, spool: Spool, head: bytes) -> None:
+        self._spool = spool
+        self._head = memoryview(head)
+        self._stream: Sequential | None = None
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was found wrong on its way so far."""
+        return self._spool.problems if self._stream is None else problems_of(self._stream)
 
     def readinto(self, buffer: Any) -> int:
-        return _read_stream(self._file, memoryview(buffer).cast("B"))
+        """Fill `buffer` with the next bytes; fewer only at the end."""
+        view = memoryview(buffer).cast("B")
+        count = min(len(self._head), len(view))
+        view[:count] = self._head[:count]
+        self._head = self._head[count:]
+        return count if count == len(view) else count + self._behind().readinto(view[count:])
 
     def read(self, limit: int) -> bytes:
-        buffer = bytearray(limit)
-        return bytes(memoryview(buffer)[: self.readinto(buffer)])
+        """The next bytes, at least one and at most `limit`, without a copy; b"" at the end."""
+        if not self._head:
+            return self._behind().read(limit)
+        piece, self._head = bytes(self._head[:limit]), self._head[limit:]
+        return piece
+
+    def _behind(self) -> Sequential:
+        """What comes behind the head."""
+        if self._stream is None:
+            self._stream = self._spool.hand_over()
+        return self._stream
 
 
 class Spool:
     """Bytes that come only in order (inflated, or from a pipe), asked for by range.
 
-    The first kilobyte, which holds any header, is read alone. The rest is read once, when it is
-    first asked for: by `drain` straight into the caller's memory, or by everything else into
-    memory or a temporary file. Reading stops one byte after `limit`, which is what the header
-    promised: that one byte proves that there is more.
+    The first kilobyte, which holds any header, is read alone. The rest passes by, for a reader that
+    takes it in order; or it is read once, when it is first asked for, into memory or a temporary
+    file. That stops one byte after `limit`, which is what the header promised: that one byte proves
+    that there is more.
 
     Reading may begin and not end: by Ctrl-C, a full disk, a fork. Whoever reads next begins anew,
     with a fresh stream.
@@ -132,8 +107,9 @@ class Spool:
         """Whether the stream may stand elsewhere than at the start, or behind the head if read."""
         self._head = bytearray()
         self._head_done = False
-        self._taken = 0
         self._memory: memoryview | None = None
+        self._found: list[Problem] = []
+        """What was wrong with the stream that was kept."""
         self._size: int | None = None
 
     @classmethod
@@ -155,8 +131,8 @@ class Spool:
             again: gives the same stream once more, where that is possible.
         """
         close = file.close if owned else lambda: None
-        fresh = None if again is None else lambda: _Pipe(again())
-        return cls(_Pipe(file), name, (), spool_nbytes, close, fresh)
+        fresh = None if again is None else lambda: Pipe(again())
+        return cls(Pipe(file), name, (), spool_nbytes, close, fresh)
 
     @classmethod
     def of_inflater(cls, inflate: Callable[[], Inflater], outer: Any, spool_nbytes: int) -> Spool:
@@ -180,8 +156,12 @@ class Spool:
     @property
     def problems(self) -> list[Problem]:
         """What was found wrong so far, of the outermost compression first."""
-        outer = self._outer.problems if self._outer is not None else ()
-        return [*outer, *self.stream.problems]
+        return problems_of(self.stream) if self._memory is None else self._found
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be read from its beginning more than once without being kept."""
+        return self._again is not None and getattr(self._outer, "repeatable", True)
 
     @property
     def identity(self) -> Any:
@@ -235,29 +215,17 @@ class Spool:
 
         return indexed(self._outer, self.codecs, self._limit, worth=not self.fits_memory)
 
-    def in_order(self) -> Spool:
-        """All bytes from the first on, for one reader that takes them in order: it is used up."""
+    def in_order(self) -> Passing:
+        """All bytes from the first on, for one reader that takes them in order; none is kept."""
+        with self._lock:
+            return Passing(self, bytes(self._read_head()))
+
+    def hand_over(self) -> Sequential:
+        """The stream, as it stands behind the head, for good: who comes next begins anew."""
         with self._lock:
             self._from_start()
-            self._taken = 0
-        return self
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with the next bytes in order; fewer only at the end."""
-        with self._lock:
-            view = memoryview(buffer).cast("B")
-            head = self._take_head(len(view))
-            view[: len(head)] = head
-            return len(head) + self._next_into(view[len(head) :])
-
-    def read(self, limit: int) -> bytes:
-        """The next bytes in order, at most `limit`, without a copy; b"" at the end."""
-        with self._lock:
-            head = self._take_head(limit)
-            if head:
-                return head
             self._used = True
-            return self.stream.read(limit)
+            return self.stream
 
     def read_at(self, start: int, stop: int) -> bytes:
         """The bytes from `start` to `stop`; beyond the first kilobyte all are read for it."""
@@ -272,29 +240,6 @@ class Spool:
         piece = self._loaded()[start : start + len(view)]
         view[: len(piece)] = piece
         return len(piece)
-
-    def drain(self, start: int, buffer: Any) -> int:
-        """Fill `buffer` with the bytes from `start` on, keeping no copy: for one single reader.
-
-        Afterwards `size` and `problems` are known; whoever reads more begins anew. `start` must
-        lie in the first kilobyte.
-        """
-        if self._memory is not None:
-            return self.readinto_at(start, buffer)
-        with self._lock:
-            view = memoryview(buffer).cast("B")
-            head = self._from_start()[start : start + len(view)]
-            view[: len(head)] = head
-            filled = len(head)
-            if start + filled == len(self._head):
-                filled += self._next_into(view[filled:])
-            if filled == len(view):
-                over = len(self._head) - start - filled
-                extra = over if over > 0 else self._next_into(memoryview(bytearray(1)))
-                self._size = start + filled + extra
-            else:
-                self._size = start + filled
-            return filled
 
     def close(self) -> None:
         """Let go of the bytes, and close what lies below if it is ours."""
@@ -318,6 +263,7 @@ class Spool:
             else:
                 memory = self._load_into_file(bound)
             self._size = len(memory)
+            self._found = problems_of(self.stream)
             self._memory = memory
 
     # Inside
@@ -337,12 +283,6 @@ class Spool:
             return 0
         self._used = True
         return self.stream.readinto(view)
-
-    def _take_head(self, limit: int) -> bytes:
-        """What the reader in order has not had of the head, at most `limit`."""
-        head = bytes(self._read_head()[self._taken : self._taken + limit])
-        self._taken += len(head)
-        return head
 
     def _read_head(self) -> bytearray:
         """The first kilobyte, wherever the stream stands."""
