@@ -9,11 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import idxfile
 from idxfile import Processes, UnsupportedError, convert
+from idxfile.cli import cli
+from idxfile.cli.sharding import SizeType
 from idxfile.formats.columns import Sliced, View
 from idxfile.formats.parting import part_of
 
@@ -82,6 +85,89 @@ def test_one_type_for_all_shards(tmp_path):
     assert idxfile.read(f"{tmp_path}/a-*-of-00003.idx").dtype == np.int16
     convert(f"{tmp_path}/a-*-of-00003.idx", tmp_path / "b.npy")
     assert np.load(tmp_path / "b.npy").tolist() == list(range(-3, 997))
+
+
+@pytest.mark.parametrize("kind", ["here", "processes"])
+def test_names_of_classes_are_numbered_once_for_all_shards(tmp_path, kind):
+    lines = [f'{{"images": [{n}], "label": "{name}"}}\n' for n, name in enumerate("zzbbccaa")]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    with Processes(1) as executor:
+        executor = executor if kind == "processes" else None
+        convert(tmp_path / "a.jsonl", f"{tmp_path}/out/", shards=3, executor=executor)
+    with idxfile.open_dataset(tmp_path / "out") as ds:
+        assert ds.labels.tolist() == [3, 3, 1, 1, 2, 2, 0, 0]
+        assert ds.classes == ("a", "b", "c", "z")
+
+
+def test_shards_of_about_so_many_bytes(npz, tmp_path):
+    source, images, labels = npz
+    told = []
+    done = convert(
+        source, f"{tmp_path}/out/", shard_nbytes=1000, progress=lambda *both: told.append(both)
+    )
+    assert done.columns["images"][1] == (103, 4, 5)
+    assert told[-1][0] == told[-1][1] > images.nbytes
+    names = sorted(os.listdir(tmp_path / "out"))
+    assert names[0] == "train-images-idx3-ubyte-00000-of-00003"  # 49 items fit into one
+    assert len(names) == 8
+    assert max((tmp_path / "out" / name).stat().st_size for name in names) <= 1000
+    with idxfile.open_dataset(tmp_path / "out") as ds:
+        assert np.array_equal(ds.labels, labels)
+    convert(source, tmp_path / "a.parquet", shard_nbytes=28 * 30 + 12)  # an image and its label
+    assert len([name for name in os.listdir(tmp_path) if "parquet" in name]) == 4
+    for wrong in ({"shard_nbytes": 0}, {"shard_nbytes": 5, "shards": 2}):
+        with pytest.raises(ValueError, match="shard"):
+            convert(source, tmp_path / "b.idx", **wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"),
+    [
+        ("300", 300),
+        ("1k", 1024),
+        ("0.5K", 512),
+        ("2MiB", 1 << 21),
+        ("2 MB", 2_000_000),
+        ("1G", 1 << 30),
+    ],
+)
+def test_sizes(text, nbytes):
+    assert SizeType().convert(text, None, None) == nbytes
+
+
+def test_every_command_cuts_by_size(npz, tmp_path, monkeypatch):
+    _, images, labels = npz
+    monkeypatch.chdir(tmp_path)
+    os.remove("d.npz")
+    os.mkdir("pair")
+    idxfile.write("pair/train-images-idx3-ubyte", images)
+    idxfile.write("pair/train-labels-idx1-ubyte", labels.astype("uint8"))
+    first = "pair/train-images-idx3-ubyte"
+    runner = CliRunner()
+    for words, count in [
+        (["select", "pair", "some", "--shard-nbytes", "1K"], 3),
+        (["split", "pair", "halves", "--fractions", "0.5,0.5", "--shard-nbytes", "1K"], 2),
+        (["convert", first, "c/", "--shard-nbytes", "1K"], 3),
+        (["concat", "x.idx", first, first, "--shard-nbytes", "1K"], 5),
+    ]:
+        done = runner.invoke(cli, words)
+        assert done.exit_code == 0, done.stderr
+        where = {"some": "some", "halves": "halves", "c/": "c"}.get(words[2], ".")
+        found = [n for n in os.listdir(where) if f"00000-of-{count:05d}" in n and "label" not in n]
+        assert found, os.listdir(where)
+        again = runner.invoke(cli, words)
+        if words[0] != "convert":  # what is the same is not written over there
+            assert again.exit_code == 2, words
+            assert "--force writes over it" in again.stderr
+        assert runner.invoke(cli, [*words, "--force"]).exit_code == 0
+        both = runner.invoke(cli, [*words, "--shards", "2"])
+        assert both.exit_code == 2
+        assert "not both" in both.stderr
+        assert "--shard-nbytes" in runner.invoke(cli, [words[0], "--help"]).stdout
+    assert np.array_equal(idxfile.read("x-*-of-00005.idx"), np.concatenate([images, images]))
+    piped = runner.invoke(cli, ["concat", "y.idx", "-", "--shard-nbytes", "1K"])
+    assert piped.exit_code == 2
+    assert "--shards" in piped.stderr
 
 
 def test_what_is_there_is_not_replaced_unasked(npz, tmp_path):

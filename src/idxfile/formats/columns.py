@@ -265,7 +265,9 @@ class View:
             yield from column.blocks(block_nbytes=block_nbytes)
         elif hasattr(column, "__getitem__"):
             for low, high in steps(self.shape, column.dtype, block_nbytes):
-                yield column[as_slice(items[low:high])]
+                part = items[low:high]  # not every library goes backwards
+                block = column[_as_slice(part if part.step > 0 else part[::-1])]
+                yield block if part.step > 0 else block[::-1]
         elif items.step < 0:
             raise UnsupportedError(
                 "this source is read in order, and cannot be turned round",
@@ -284,11 +286,9 @@ def _opened(column: Any) -> Iterator[Any]:
         yield column
 
 
-def as_slice(items: range) -> slice:
-    """A range as a slice; a negative stop would be counted from the end there."""
-    if not items:
-        return slice(0, 0)
-    return slice(items.start, items.stop if items.stop >= 0 else None, items.step)
+def _as_slice(items: range) -> slice:
+    """A range that goes forward, as a slice."""
+    return slice(items.start, items.stop, items.step) if items else slice(0, 0)
 
 
 def _passing(blocks: Iterable[Array], items: range) -> Iterator[Array]:
