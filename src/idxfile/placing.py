@@ -21,7 +21,7 @@ from typing import Protocol
 
 from .errors import IdxWarning, UnsupportedError
 from .sending import send_file
-from .shards import Manifest, ShardName, sets_of, shard_name
+from .shards import Manifest, ShardName, named_shards, sets_of, shard_name
 from .sink import errors_named, sync_folder
 from .source.places import beside, file_of, is_url, names_in, public
 from .source.waiting import done_together
@@ -109,6 +109,25 @@ def new_in_store(folder: str, names: ShardName) -> Iterator[None]:
             mine = sorted({*mine} & {*names_there(folder)})
         remove([beside(folder, name) for name in mine])
         raise
+
+
+@contextlib.contextmanager
+def new_together(files: Iterable[str], shards: int | None) -> Iterator[None]:
+    """A block that writes a set for each of these files; in a store, all of them or none.
+
+    Args:
+        files: which the shards stand for.
+        shards: how many for each; None for none, and nothing is done.
+
+    Raises:
+        FileExistsError: for a set that is in a store.
+    """
+    with contextlib.ExitStack() as stack:
+        if shards is not None:
+            for file in filter(is_url, files):
+                names = named_shards(os.path.basename(file_of(file)), shards)
+                stack.enter_context(new_in_store(beside(file, ""), names))
+        yield
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from .elements import Array
 from .header import Header
 from .items import Items
 from .names import pair_names, refuse_rivals
-from .placing import names_there
+from .placing import names_there, new_together
 from .shards import named_shards
 from .slabs.choosing import write_items
 from .source.places import beside, file_of, is_url, public
@@ -80,8 +80,9 @@ class Pair:
         images, labels = self.names(folder, codec, None)
         self._refuse_rivals(folder, images, labels, shards)
         packing: dict[str, Any] = {"shards": shards, "codec": codec, "blocked": blocked}
-        write_items(self.images, images, executor=executor, **packing)
-        write_items(Items([self.labels]), labels, **packing)
+        with new_together((images, labels), shards):
+            write_items(self.images, images, executor=executor, **packing)
+            write_items(Items([self.labels]), labels, **packing)
         if self.classes is not None:
             write_classes(folder, self.classes)
         return self.names(folder, codec, shards)

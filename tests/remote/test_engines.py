@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,14 @@ pytestmark = [
     # Ray Data warns of its own defaults.
     pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ray\.data\.context"),
 ]
+
+
+def end_once(flag: str) -> None:
+    """Whoever comes first is lost."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+        os.kill(os.getpid(), signal.SIGKILL)
+
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (900, 8, 6), "uint8")
 LABELS = (np.arange(900) % 10).astype("uint8")
@@ -76,6 +87,9 @@ def ray_workers(shared: Any) -> Iterator[Any]:
     with executor(workers=2) as pool:
         import ray.data
 
+        # Workers find the functions of these tests, wherever they look for modules.
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield pool
 
@@ -90,7 +104,134 @@ def test_ray_reads_a_store_and_a_web_server(ray_workers: Any, shelf: BucketServe
             np.testing.assert_array_equal(np.stack([row["image"] for row in rows]), IMAGES)
 
 
-@pytest.mark.parametrize("cut", [{}, {"shards": 3}, {"shard_nbytes": 12_000}])
+def mixed(ray_workers: Any) -> Any:
+    """All rows, wherever they come."""
+    from idxfile.adapters.ray import dataset
+
+    ds = idxfile.Dataset(IMAGES, LABELS)
+    return dataset(ds, override_num_blocks=4).random_shuffle(seed=1)
+
+
+CUTS: list[dict[str, int]] = [{}, {"shards": 3}, {"shard_nbytes": 12_000}]
+
+
+@pytest.mark.parametrize("item", ["item", None])
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_ray_writes_to_a_store(
+    ray_workers: Any,
+    bucket: BucketServer,
+    suffix: str,
+    cut: dict[str, int],
+    item: str | None,
+    tmp_path: Path,
+) -> None:
+    from idxfile.adapters.ray import write_idx
+
+    if suffix and (not cut or bucket.package == "fsspec"):
+        return  # one file is compressed by one; it is the workers who have the other package
+    ds = mixed(ray_workers) if item else mixed(ray_workers).sort("item")
+    names = [f"train-{word}{suffix}" for word in ("images-idx3-ubyte", "labels-idx1-ubyte")]
+    write_idx(ds, *(f"s3://shelf/new/{name}" for name in names), item=item, **cut)
+    idxfile.Dataset(IMAGES, LABELS).save(tmp_path, codec=suffix[1:] or None, **cut)
+    assert bucket.objects() == {
+        f"new/{path.name}": path.read_bytes() for path in tmp_path.iterdir()
+    }
+    assert bucket.unfinished() == []
+    if cut:
+        with pytest.raises(FileExistsError, match="choose another name"):
+            write_idx(ds, f"s3://shelf/new/{names[0]}", item=item, **cut)
+
+
+def test_rows_that_were_filtered_out_leave_no_hole_in_a_store(
+    ray_workers: Any, bucket: BucketServer
+) -> None:
+    from idxfile.adapters.ray import write_idx
+
+    few = mixed(ray_workers).map_batches(_odd, batch_format="numpy")
+    write_idx(few, "s3://shelf/new/x.idx", shards=2)
+    found = idxfile.read("s3://shelf/new/x.manifest.json")
+    np.testing.assert_array_equal(found, IMAGES[LABELS % 2 == 1])
+
+
+def _odd(batch: dict[str, Any]) -> dict[str, Any]:
+    chosen = batch["label"] % 2 == 1
+    return {name: column[chosen] for name, column in batch.items()}
+
+
+def _failing(batch: dict[str, Any]) -> dict[str, Any]:
+    if 700 in batch["item"]:
+        raise ArithmeticError("a wrong row")
+    return batch
+
+
+def _ending_once(flag: str, batch: dict[str, Any]) -> dict[str, Any]:
+    if 700 in batch["item"]:
+        end_once(flag)
+    return batch
+
+
+@pytest.mark.parametrize("cut", [{}, {"shards": 3}], ids=str)
+def test_nothing_is_left_of_what_ray_gives_up(
+    ray_workers: Any, bucket: BucketServer, cut: dict[str, int]
+) -> None:
+    from ray.exceptions import RayTaskError
+
+    from idxfile.adapters.ray import write_idx
+
+    places = ("s3://shelf/new/x.idx", "s3://shelf/new/y.idx")
+    bucket.client.put_object(Bucket="shelf", Key="old", Body=b"mine")
+    failing = mixed(ray_workers).map_batches(_failing, batch_format="numpy", batch_size=50)
+    with pytest.raises(RayTaskError, match="a wrong row"):
+        write_idx(failing, *places, **cut)
+    with pytest.raises(idxfile.UnsupportedError, match="is there twice"):
+        write_idx(mixed(ray_workers).union(mixed(ray_workers)), *places, **cut)
+    for word in ("new/y", ".tmp/"):  # the labels, when the images are there; and what comes first
+        bucket.before = lambda method, path, word=word: (
+            403 if method in ("PUT", "POST") and word in path else None
+        )
+        with pytest.raises(idxfile.FetchError, match="the store refuses"):
+            write_idx(mixed(ray_workers), *places, **cut)
+        bucket.before = lambda method, path: None
+        if cut or word == ".tmp/":
+            assert bucket.objects().keys() == {"old"}
+        bucket.client.delete_object(Bucket="shelf", Key="new/x.idx")
+    assert bucket.objects() == {"old": b"mine"}
+    assert bucket.unfinished() == []
+
+
+def test_a_worker_of_ray_that_is_lost_costs_its_rows_once(
+    ray_workers: Any, bucket: BucketServer, tmp_path: Path
+) -> None:
+    from idxfile.adapters.ray import write_idx
+
+    ending = partial(_ending_once, str(tmp_path / "flag"))
+    fragile = mixed(ray_workers).map_batches(ending, batch_format="numpy")
+    write_idx(fragile, "s3://shelf/new/x.idx", shards=3)
+    assert (tmp_path / "flag").exists()
+    assert len(bucket.objects()) == 4
+    np.testing.assert_array_equal(idxfile.read("s3://shelf/new/x.manifest.json"), IMAGES)
+
+
+@pytest.mark.parametrize(
+    ("place", "word"),
+    [
+        ("gs://shelf/x.idx", "cannot be written by many"),
+        ("s3://shelf/x.idx.gz", "a gz file cannot be written by many"),
+        ("http://127.0.0.1:9/x.idx", "never written"),
+    ],
+)
+def test_what_no_worker_of_ray_can_write_is_told_at_once(
+    ray_workers: Any, bucket: BucketServer, place: str, word: str
+) -> None:
+    from idxfile.adapters.ray import write_idx
+
+    with pytest.raises(idxfile.UnsupportedError, match=word):
+        write_idx(mixed(ray_workers), place)
+    assert bucket.requests == []
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
 @pytest.mark.parametrize("name", ["y.idx", "y.idx.gz"])
 def test_dask_writes_to_a_store(shelf: BucketServer, name: str, cut: dict[str, int]) -> None:
     if name.endswith("gz") and not cut:

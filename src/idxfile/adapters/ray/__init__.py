@@ -10,9 +10,10 @@ from __future__ import annotations
 from ...errors import MissingExtraError
 
 try:
+    from .datasink import IdxDatasink
     from .reading import IdxDatasource, dataset, read_idx
     from .workers import executor
-    from .writing import IdxDatasink, write_idx
+    from .writing import write_idx
 except ImportError as error:
     raise MissingExtraError(
         f"this needs the package {error.name}", hint="pip install 'idxfile[ray]'"

@@ -18,16 +18,14 @@ from .faults import MissingObjectError, pause
 from .fsspec import asked, file_system
 from .stores import known_store
 
-__all__ = ["PartedUpload", "open_parts"]
+__all__ = ["PartedUpload", "check_parts", "open_parts"]
 
 
-def open_parts(url: str) -> PartedUpload:
-    """Begin an object that many write.
+def check_parts(url: str) -> None:
+    """Make sure that many may write an object.
 
     Raises:
         UnsupportedError: for a store whose parts are not known to others than who sends them.
-        MissingExtraError: without s3fs.
-        FetchError: where it cannot be written.
     """
     store = known_store(url)
     if store is None or not store.parts:
@@ -36,6 +34,15 @@ def open_parts(url: str) -> PartedUpload:
             file=public(url),
             hint="write shards, each of which is an object; or into s3://",
         )
+
+
+def open_parts(url: str) -> PartedUpload:
+    """Begin an object that many write, in a store that takes it from them.
+
+    Raises:
+        MissingExtraError: without s3fs.
+        FetchError: where it cannot be written.
+    """
     begun = _call(url, "create_multipart_upload")
     return PartedUpload(url, begun["UploadId"])
 
