@@ -60,8 +60,8 @@ def digests(out: Path) -> dict[str, str]:
 
 @lru_cache
 def written_alone(command: str, source: Path, out: Path, *options: str) -> dict[str, str]:
-    """What a command writes without an engine."""
-    idx(command, source, out, *options)
+    """What a command writes without an engine; a name without a suffix is a folder."""
+    idx(command, source, out if out.suffix else f"{out}/", *options)
     return digests(out if out.is_dir() else out.parent)
 
 
@@ -137,14 +137,26 @@ def test_diff(place: Path, engine: str) -> None:
     assert "1 element different, in 1 item" in expected
 
 
-def test_convert(place: Path, engine: str, tmp_path: Path) -> None:
-    source, options = place / "pair" / "train-images-idx3-ubyte", ("--shards=4",)
+@pytest.mark.parametrize(
+    ("target", "options", "count"),
+    [
+        ("x.idx", ("--shards=4",), 5),
+        ("x.idx", ("--shard-nbytes=600M", "--items=0:1700000"), 4),
+        ("x.idx", ("--dtype=int16", "--items=0:1500000:2"), 1),
+        ("out/", (), 2),
+    ],
+)
+def test_convert(
+    place: Path, engine: str, tmp_path: Path, target: str, options: tuple[str, ...], count: int
+) -> None:
+    source = place / "pair" / ("" if target == "out/" else "train-images-idx3-ubyte")
     (place / "alone").mkdir(exist_ok=True)
-    expected = written_alone("convert", source, place / "alone" / "x.idx", *options)
+    expected = written_alone("convert", source, place / "alone" / target, *options)
     (tmp_path / "there").mkdir()
-    idx("convert", source, tmp_path / "there" / "x.idx", *options, f"--engine={engine}")
-    assert digests(tmp_path / "there") == expected
-    assert len(expected) == 5
+    idx("convert", source, f"{tmp_path}/there/{target}", *options, f"--engine={engine}")
+    there = tmp_path / "there"
+    assert digests(there / "out" if target == "out/" else there) == expected
+    assert len(expected) == count
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,18 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def interrupted(pair: Path, out: Path, engine: str, number: int, *options: str) -> tuple[int, str]:
-    """Send a signal to `idx select` and all that it started, as soon as it begins to write."""
-    words = ["select", pair, out, "--shuffle", "--seed=1", f"--engine={engine}", *options]
+SELECT = ("select", "PAIR", "OUT", "--shuffle", "--seed=1")
+CONVERT = ("convert", "PAIR/train-images-idx3-ubyte", "OUT/x.idx", "--dtype=int32")
+CONVERT_PAIR = ("convert", "PAIR", "OUT/", "--dtype=int32")
+
+
+def interrupted(pair: Path, out: Path, engine: str, number: int, *words: str) -> tuple[int, str]:
+    """Send a signal to a command and all that it started, as soon as it begins to write."""
+    if words[0] == "convert":
+        out.mkdir()
+    words = tuple(word.replace("PAIR", str(pair)).replace("OUT", str(out)) for word in words)
     job = subprocess.Popen(
-        [sys.executable, "-m", "idxfile", *map(str, words)],
+        [sys.executable, "-m", "idxfile", *words, f"--engine={engine}"],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -59,22 +66,35 @@ def interrupted(pair: Path, out: Path, engine: str, number: int, *options: str) 
     return job.wait(60), job.communicate()[1]
 
 
-@pytest.mark.parametrize("options", [(), ("--shards=4",), ("--shards=4", "--codec=gz")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        SELECT,
+        (*SELECT, "--shards=4"),
+        (*SELECT, "--shards=4", "--codec=gz"),
+        CONVERT,
+        (*CONVERT, "--shards=4"),
+        CONVERT_PAIR,
+    ],
+    ids=" ".join,
+)
 @pytest.mark.parametrize("engine", ["processes=2", "threads=2", "dask", "ray"])
 def test_ctrl_c_ends_a_job_in_peace(
-    pair: Path, tmp_path: Path, engine: str, options: tuple[str, ...]
+    pair: Path, tmp_path: Path, engine: str, words: tuple[str, ...]
 ) -> None:
-    code, told = interrupted(pair, tmp_path / "out", engine, signal.SIGINT, *options)
+    code, told = interrupted(pair, tmp_path / "out", engine, signal.SIGINT, *words)
     assert code == 130, told
     assert told.strip() == "interrupted"
     nothing_left(tmp_path / "out")
 
 
-@pytest.mark.parametrize("options", [(), ("--shards=4",)])
+@pytest.mark.parametrize(
+    "words", [SELECT, (*SELECT, "--shards=4"), CONVERT, CONVERT_PAIR], ids=" ".join
+)
 def test_a_job_that_is_killed_leaves_nothing_under_a_final_name(
-    pair: Path, tmp_path: Path, options: tuple[str, ...]
+    pair: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    code, _ = interrupted(pair, tmp_path / "out", "processes=2", signal.SIGKILL, *options)
+    code, _ = interrupted(pair, tmp_path / "out", "processes=2", signal.SIGKILL, *words)
     assert code == -signal.SIGKILL
     assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
 
@@ -88,8 +108,9 @@ def test_a_job_that_is_killed_leaves_nothing_under_a_final_name(
         ["select", "PAIR", "OUT"],
         ["split", "PAIR", "OUT", "--shards=2"],
         ["convert", "PAIR/train-images-idx3-ubyte", "OUT.idx", "--shards=3"],
+        ["convert", "PAIR", "OUT/"],
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_a_terminal_is_told_how_far_it_is(pair: Path, tmp_path: Path, words: list[str]) -> None:
     near, far = os.openpty()
