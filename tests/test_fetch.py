@@ -4,9 +4,12 @@ import gzip
 import io
 import json
 import lzma
+import math
 import os
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -21,7 +24,7 @@ import idxfile
 import idxfile.cli.datasets  # not first while a test has changed the table
 from conftest import DATA, MNIST, idx_bytes
 from faulty_server import FaultyServer
-from idxfile import FetchError, IdxWarning, MissingExtraError, fetch
+from idxfile import FetchError, Header, IdxWarning, MissingExtraError, fetch
 from idxfile.catalog import download, recognition, storage, table
 from idxfile.catalog.decoration import recognise_dataset
 from idxfile.catalog.digests import digests
@@ -611,6 +614,106 @@ def test_recognising_a_data_set(tmp_path):
     fashion = DATA / "official" / "fashion_mnist" / LABELS
     mixed = recognise_dataset((MNIST / IMAGES, fashion))
     assert (mixed.name, mixed.classes) == (None, None)
+
+
+def sparse(path, shape, lush=False):
+    """A file of zeros that takes no room: only its header is written."""
+    header = Header.of("uint8", shape).encode()
+    if lush:
+        header = struct.pack(f"<II{len(shape)}I", 0x1E3D4C55, len(shape), *shape)
+    path.write_bytes(header)
+    os.truncate(path, len(header) + math.prod(shape))
+
+
+LETTERS = ("emnist-letters-train-images-idx3-ubyte", "emnist-letters-train-labels-idx1-ubyte")
+
+
+def letters(folder, labels=None, names=LETTERS, count=124_800):
+    sparse(folder / names[0], (count, 28, 28))
+    labels = np.arange(count) % 26 + 1 if labels is None else labels
+    idxfile.write(folder / names[1], labels.astype("uint8"))
+    return recognise_dataset((folder / names[0], folder / names[1]))
+
+
+def test_a_content_without_digest_is_known_by_its_name_and_shape(tmp_path, capsys):
+    ds = letters(tmp_path)
+    assert (ds.name, ds.split, ds.classes[:3]) == ("emnist-letters", "train", (None, "A/a", "B/b"))
+    assert ds.images._transposed == (True,)
+    assert recognise_dataset(tmp_path).name == "emnist-letters"
+    identity = idxfile.identify(tmp_path / LETTERS[0])
+    assert identity.what.startswith("EMNIST letters train images, by its name and shape; an IDX")
+    assert (identity.dataset, identity.split) == ("emnist-letters", "train")
+    assert main(["show", str(tmp_path / LETTERS[0]), "0"]) == 0
+    assert "0: A/a" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"count": 124_799},
+        {"labels": np.arange(124_800) % 27},  # no class has the label 0
+        {"labels": np.arange(124_800) % 26 + 2},
+        {"names": (LETTERS[0].replace("emnist-", ""), LETTERS[1].replace("emnist-", ""))},
+        {"names": (LETTERS[0], LETTERS[1].replace("letters", "balanced"))},
+        {"names": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")},
+    ],
+)
+def test_what_is_not_as_the_known_one_stays_unnamed(change, tmp_path):
+    ds = letters(tmp_path, **change)
+    assert (ds.name, ds.classes) == (None, None)
+
+
+def test_labels_of_another_set_under_a_known_name(tmp_path):
+    """The images of byclass are those of bymerge: by the names of both files it is told apart."""
+    shape = (116_323, 28, 28)
+    for name, classes in (("byclass", 62), ("bymerge", 47)):
+        sparse(tmp_path / f"emnist-{name}-test-images-idx3-ubyte", shape)
+        labels = (np.arange(shape[0]) % classes).astype("uint8")
+        idxfile.write(tmp_path / f"emnist-{name}-test-labels-idx1-ubyte", labels)
+    for name in ("byclass", "bymerge"):
+        images = tmp_path / f"emnist-{name}-test-images-idx3-ubyte"
+        assert recognise_dataset(images).name == f"emnist-{name}"
+        other = {"byclass": "bymerge", "bymerge": "byclass"}[name]
+        mixed = tmp_path / f"emnist-{other}-test-labels-idx1-ubyte"
+        assert recognise_dataset((images, mixed)).name is None
+
+
+def test_what_has_a_digest_is_judged_by_it(tmp_path):
+    """A gzip file of that name is the published one, or it is not; so are labels of QMNIST."""
+    letters(tmp_path)
+    for name in LETTERS:
+        with idxfile.open(tmp_path / name) as x:
+            idxfile.write(tmp_path / f"{name}.gz", x[...], codec="gz")
+        os.unlink(tmp_path / name)
+    assert recognise_dataset(tmp_path).name is None
+    assert "checksum" in idxfile.identify(tmp_path / f"{LETTERS[0]}.gz").hint
+
+    qmnist = tmp_path / "qmnist"
+    qmnist.mkdir()
+    real = DATA / "official" / "qmnist" / "qmnist-train-labels-idx2-int.gz"
+    sparse(qmnist / "qmnist-train-images-idx3-ubyte", (60_000, 28, 28))
+    shutil.copy(real, qmnist)
+    ds = recognise_dataset(qmnist)
+    assert (ds.name, ds.split, ds.columns[2]) == ("qmnist", "train", "writer")
+    table = idxfile.read(real)
+    table[0, 1] += 1
+    idxfile.write(qmnist / "qmnist-train-labels-idx2-int", table)
+    os.unlink(qmnist / real.name)
+    assert recognise_dataset(qmnist).name is None
+
+
+def test_a_part_of_norb(tmp_path):
+    name = "norb-5x46789x9x18x6x2x108x108-training-{}-{}.mat"
+    sparse(tmp_path / name.format("02", "dat"), (29_160, 2, 108, 108), lush=True)
+    labels = np.arange(29_160, dtype="<i4") % 6
+    header = struct.pack("<5I", 0x1E3D4C54, 1, 29_160, 1, 1)
+    for part in ("02", "03"):
+        (tmp_path / name.format(part, "cat")).write_bytes(header + labels.tobytes())
+    pair = (tmp_path / name.format("02", "dat"), tmp_path / name.format("02", "cat"))
+    ds = recognise_dataset(pair)
+    assert (ds.name, ds.split, ds.classes[5]) == ("norb", "train", "blank")
+    assert recognise_dataset((pair[0], tmp_path / name.format("03", "cat"))).name is None
+    assert recognise_dataset(tmp_path, split="train").name == "norb"  # found by their names
 
 
 # The commands

@@ -31,6 +31,11 @@ NAMES = {
     "labels.bin": ("labels", "*"),
     "x.idx.zst": ("images", "*"),
     "data-y.idx.xz": ("labels", "data-*"),
+    "smallnorb-5x46789x9x18x6x2x96x96-training-dat.mat.gz": (
+        "images",
+        "smallnorb-5x46789x9x18x6x2x96x96-training-*",
+    ),
+    "norb-training-02-cat.mat": ("labels", "norb-training-02-*"),
     "folder/of/images/train-labels-idx1-ubyte": ("labels", "train-*"),
 }
 
@@ -41,7 +46,19 @@ def test_a_name_tells_the_place_in_a_pair(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "data.idx", "train.gz", "relabelled.idx", "imagesque-idx3-ubyte", "<stdin>", ".gz"]
+    "name",
+    [
+        "",
+        "data.idx",
+        "train.gz",
+        "cat.mat",
+        "my-cat.png",
+        "norb-info.mat",
+        "relabelled.idx",
+        "imagesque-idx3-ubyte",
+        "<stdin>",
+        ".gz",
+    ],
 )
 def test_other_names_tell_no_place(name: str) -> None:
     assert file_name(name) is None

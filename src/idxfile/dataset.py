@@ -107,6 +107,12 @@ class Dataset:
         """All that is known of each item, `(items, columns)`; column 0 is the class."""
         return self._table if self._table.ndim == 2 else self._table[:, np.newaxis]
 
+    @property
+    def labels_file(self) -> str | None:
+        """The file that the labels lie in; None where they lie in memory."""
+        place = self._labels_recipe[1][0] if self._labels_recipe else None
+        return place if isinstance(place, str) else None
+
     def __len__(self) -> int:
         return len(self._table)
 

@@ -35,6 +35,9 @@ _ROLE_WORDS: dict[str, Role] = {
 }
 """What the makers of data sets call the two files."""
 
+_LUSH_ENDS: dict[str, Role] = {"-dat.mat": "images", "-cat.mat": "labels"}
+"""What NORB calls them; by themselves these words are too common."""
+
 JOURNAL_SUFFIX = ".journal.jsonl"
 """Behind the name of a file of labels: changes to them, which are no part of any pair."""
 
@@ -57,6 +60,9 @@ def file_name(path: str) -> FileName | None:
         return None
     while base.endswith(_SUFFIXES):
         base = base.rpartition(".")[0]
+    for end, role in _LUSH_ENDS.items():
+        if base.endswith(end):
+            return FileName(role, f"{base.removesuffix(end)}-*")
     base = _DECORATION.sub("", base)
     words = re.split(r"([-_.])", base)
     for place, word in enumerate(words):

@@ -11,7 +11,7 @@ from ..errors import FormatError
 from ..header import ByteOrder, Header, examine
 from ..report.facts import counted, make_out
 from ..source import Source, header_prefix, open_source
-from .recognition import Known, files_like, recognise
+from .recognition import Known, files_like, named_so, recognise
 
 __all__ = ["Identity", "identify"]
 
@@ -58,7 +58,8 @@ def identify(file: Any) -> Identity:
     """Say what a file is by its content, or what a number means that a reader complained of.
 
     Where type and shape are those of a file of a known data set, all of it is read, and it is named
-    by its digest, whatever its name and compression: "Fashion-MNIST train labels, not MNIST".
+    by its digest, whatever its name and compression: "Fashion-MNIST train labels, not MNIST". Where
+    no digest is known, a name that only that file bears tells, and the words say so.
 
     Args:
         file: anything that `open` takes; or an int: the magic number from an error message.
@@ -83,7 +84,9 @@ def identify(file: Any) -> Identity:
         header, problems = make_out(source, source.size)
         prefix = header_prefix(source)
         fault = next((problem for problem in problems if problem.level == "error"), None)
-        known = recognise(file, source, header) if header is not None and fault is None else []
+        known: list[Known] = []
+        if header is not None and fault is None:
+            known = recognise(file, source, header) or named_so(source.name, source.codecs, header)
         # Where all of it was read, damage has been seen, too.
         fault = fault or next((p for p in source.problems if p.level == "error"), None)
     finally:

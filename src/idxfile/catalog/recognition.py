@@ -7,13 +7,15 @@ which of those it can be.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from ..codecs import codec_of_name
 from ..header import Header
 from ..source import Source, pieces
+from ..source.places import file_of
 from .digests import digests, file_pieces
 from .table import DatasetFacts, FileFacts, Fingerprint, datasets
 
@@ -46,6 +48,10 @@ def _named_like_mnist(known: Known) -> bool:
     return known.dataset is not mnist and any(f.name == known.file.name for f in mnist.files)
 
 
+BY_NAME = "by its name and shape"
+"""The remark on a file whose content could not be held against anything."""
+
+
 class Claim(NamedTuple):
     """What the bytes of a file would have to be, for it to be a known one."""
 
@@ -74,6 +80,44 @@ def recognise(file: Any, source: Source, header: Header) -> list[Known]:
     if found:
         return [known._replace(remark=_packing(known, outer_size)) for known in found]
     return matching(outer, outer_size, [c for c in outside if c.fingerprint.size is None])
+
+
+def named_so(name: str, codecs: Sequence[str], header: Header) -> list[Known]:
+    """The known files whose name and header a file has, where no digest could tell.
+
+    Only names that no other data set uses count. A file in the compression of the published one,
+    whose digest is known, is that one by its digest, or it is not.
+
+    Args:
+        name: the name of the file, or its place.
+        codecs: its compressions.
+        header: its header.
+    """
+    base = _bare(os.path.basename(file_of(name)))
+    return [
+        row._replace(remark=BY_NAME)
+        for row in files_like(header)
+        if _bare(row.file.name) == base
+        and _bearers()[base] == 1
+        and row.file.raw.strongest is None
+        and not (row.file.published.strongest and codecs and _codec(row.file.name) == codecs[0])
+    ]
+
+
+@cache
+def _bearers() -> Counter[str]:
+    """How many files of the catalogue bear a name."""
+    return Counter(_bare(file.name) for dataset in datasets() for file in dataset.files)
+
+
+def _bare(name: str) -> str:
+    """The name of a file without the suffix of its compression."""
+    return os.path.splitext(name)[0] if codec_of_name(name) else name
+
+
+def _codec(name: str) -> str | None:
+    codec = codec_of_name(name)
+    return codec.name if codec else None
 
 
 def files_like(header: Header) -> Sequence[Known]:

@@ -72,7 +72,11 @@ def open_exhibit(
     labels = stack.enter_context(open(place(partner)))
     classes = _classes_beside(file)
     if not is_url(file) and _may_be_known(images, labels):
-        return _of_dataset(recognise_dataset(Dataset(images, labels[...], classes=classes)))
+        ds = Dataset(images, labels[...], classes=classes)
+        if "-" not in (file, partner):
+            ds = open_dataset((file, partner))
+            stack.callback(ds.close)
+        return _of_dataset(recognise_dataset(ds))
     return Exhibit(images, labels, _named(classes))
 
 
