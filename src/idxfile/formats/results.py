@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import filecmp
+import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..classes import CLASSES_FILE
 from ..errors import UnsupportedError
 from ..placing import names_there, remove
 from ..sending import send_file
 from ..sink import sync_file, sync_folder
-from ..source.places import beside, exists, file_of, is_url, public
+from ..source.places import beside, download, exists, file_of, is_url, public
 from ..staging import atomic_file, atomic_folder, hidden_folder, temporary_folder
 from .columns import Columns
 from .opening import function_of
@@ -74,7 +76,7 @@ class Target:
             raise UnsupportedError(
                 "several files are not written into a store by many at once",
                 file=public(self.path),
-                hint="convert one column after the other (--column); or the pair by `idx select`",
+                hint="convert into shards (--shards), or without an engine",
             )
 
 
@@ -152,8 +154,9 @@ def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
         there = set(names_there(folder))
         names = sorted(os.listdir(aside))
         for name in names if not overwrite else ():
-            if name in there:
-                raise FileExistsError(errno.EEXIST, _REPLACED, public(beside(folder, name)))
+            url = beside(folder, name)
+            if name in there and not _same_classes(os.path.join(aside, name), url):
+                raise FileExistsError(errno.EEXIST, _REPLACED, public(url))
         begun: list[str] = []
         try:
             for name in names:
@@ -162,6 +165,16 @@ def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
         except BaseException:
             remove([url for url in begun if os.path.basename(file_of(url)) not in there])
             raise
+
+
+def _same_classes(new: str, url: str) -> bool:
+    """Whether these are the names of classes, which are there already for another split."""
+    if os.path.basename(new) != CLASSES_FILE:
+        return False
+    there = io.BytesIO()
+    download(url, there)
+    with open(new, "rb") as file:
+        return file.read() == there.getvalue()
 
 
 def _same(new: str, name: str) -> bool:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from ..array import open as open_idx
+from ..classes import CLASSES_FILE
 from ..cutting import check_number, facts_of, shard_count
 from ..errors import UnsupportedError
 from ..header import Header
@@ -67,8 +68,8 @@ def write_shards(
 
     Args:
         columns: what is written, settled; all of one length.
-        target: the one file that the shards stand for, or a folder for a pair; of a file, the
-            address in a store too, where no set is replaced.
+        target: the one file that the shards stand for, or a folder for a pair; also in a store,
+            where no set is replaced.
         shards: how many: as many items in one as in another, or one more.
         executor: who writes the shards, all of which see the folder; None: this thread.
         tell: called with the bytes that are done.
@@ -83,7 +84,6 @@ def write_shards(
             file=target.path,
             hint="convert into one folder, without shards, or into files",
         )
-    target.refuse_folders_in_stores()
     count = min(map(len, columns.arrays.values()))
     bounds = pairwise(count * number // shards for number in range(shards + 1))
     parts = ((number, parts_of(columns, *pair)) for number, pair in enumerate(bounds))
@@ -97,7 +97,7 @@ def write_shards(
         return found
 
     if is_url(target.path):
-        _write_to_store(written, target, shards)
+        _write_to_store(written, target, shards, parts_of(columns, 0, 0))
     else:
         _write_to_folder(written, target, shards)
 
@@ -109,7 +109,7 @@ def _write_to_folder(written: Any, target: Target, shards: int) -> None:
     with result(os.path.join(folder or os.curdir, ""), "files", target.overwrite) as aside:
         made_by = written(partial(_write_shard, target, os.path.abspath(aside), name))
         for made in made_by[0]:
-            if made == "classes.txt":  # the same in each
+            if made == CLASSES_FILE:  # the same in each
                 os.replace(os.path.join(aside, "0", made), os.path.join(aside, made))
                 continue
             names = _names(made, shards)
@@ -117,32 +117,44 @@ def _write_to_folder(written: Any, target: Target, shards: int) -> None:
             for number in range(shards):
                 old = os.path.join(aside, str(number), made)
                 os.replace(old, os.path.join(aside, names.numbered(number)))
-            facts = [shard[made] for shard in made_by]
-            if all(facts):
-                manifest = _manifest(names.numbered, facts)
-                write_whole(os.path.join(aside, names.manifest_name), manifest.encode())
+            _write_manifest(aside, names, [shard[made] for shard in made_by])
         for number in range(shards):
             shutil.rmtree(os.path.join(aside, str(number)))
 
 
-def _write_to_store(written: Any, target: Target, shards: int) -> None:
-    """Write each part as an object; the manifest comes last."""
-    names = _names(os.path.basename(file_of(target.path)), shards)
-    with new_in_store(beside(target.path, ""), names):
-        facts = written(partial(_send_shard, target, names))
-        if all(facts):
-            manifest = _manifest(names.numbered, facts)
-            write_whole(beside(target.path, names.manifest_name), manifest.encode())
+def _write_to_store(written: Any, target: Target, shards: int, nothing: Columns) -> None:
+    """Write each part as an object of each set; what tells of them comes last."""
+    folder, name = beside(target.path, ""), _name(target)
+    with contextlib.ExitStack() as stack:
+        sample = stack.enter_context(temporary_folder())
+        made = [name] if name else [*_write_shard(target, sample, name, (0, nothing))]
+        sets = {each: _names(each, shards) for each in made if each != CLASSES_FILE}
+        for names in sets.values():
+            stack.enter_context(new_in_store(folder, names))
+        shown_last = stack.enter_context(result(folder, "files", target.overwrite))
+        made_by = written(partial(_send_shard, target, sets))
+        if CLASSES_FILE in made:
+            os.replace(
+                os.path.join(sample, "0", CLASSES_FILE), os.path.join(shown_last, CLASSES_FILE)
+            )
+        for each, names in sets.items():
+            _write_manifest(shown_last, names, [shard[each] for shard in made_by])
 
 
-def _send_shard(target: Target, names: ShardName, part: _Part) -> _Facts:
-    """Write one shard where it is made, and send it."""
-    number, columns = part
+def _name(target: Target) -> str:
+    """The file that the shards stand for; of a pair, whose files have names of their own, none."""
+    return "" if target.kind == "files" else os.path.basename(file_of(target.path))
+
+
+def _send_shard(target: Target, sets: dict[str, ShardName], part: _Part) -> dict[str, _Facts]:
+    """Write one shard of each set where it is made, and send them."""
+    number, _ = part
     with temporary_folder() as aside:
-        path = os.path.join(aside, names.numbered(number))
-        _write(columns, target, path)
-        send_file(path, beside(target.path, names.numbered(number)))
-        return _facts(path)
+        made = _write_shard(target, aside, _name(target), part)
+        for name, names in sets.items():
+            path = os.path.join(aside, str(number), name)
+            send_file(path, beside(target.path, names.numbered(number)))
+        return made
 
 
 def _write(columns: Columns, target: Target, path: str) -> None:
@@ -187,7 +199,13 @@ def _facts(path: str) -> _Facts:
     return kind, shape[1:], facts_of(path, shape[0])
 
 
-def _manifest(numbered: Callable[[int], str], facts: Sequence[Any]) -> Manifest:
-    kind, shape, _ = facts[0]
-    shards = (replace(shard, name=numbered(number)) for number, (_, _, shard) in enumerate(facts))
-    return Manifest(kind, shape, tuple(shards))
+def _write_manifest(folder: str, names: ShardName, facts: Sequence[_Facts]) -> None:
+    """Write what tells of a set, which other formats have not."""
+    known = [each for each in facts if each is not None]
+    if len(known) == len(facts):
+        kind, shape, _ = known[0]
+        shards = tuple(
+            replace(shard, name=names.numbered(number)) for number, (*_, shard) in enumerate(known)
+        )
+        manifest = Manifest(kind, shape, shards)
+        write_whole(os.path.join(folder, names.manifest_name), manifest.encode())
