@@ -25,17 +25,11 @@ import pytest
 from click.testing import CliRunner
 
 import idxfile
-from idxfile.conformance import (
-    END,
-    answer_line,
-    chosen,
-    judge,
-    load,
-    main,
-    respond,
-    right_line,
-    run,
-)
+from idxfile.conformance import main, run
+from idxfile.conformance.corpus import chosen, load
+from idxfile.conformance.judging import answer_line, judge, right_line
+from idxfile.conformance.own import respond
+from idxfile.conformance.running import END
 from idxfile.header import MAX_ARRAY_NDIM, MAX_HEADER_NBYTES
 
 try:
