@@ -5,27 +5,21 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
-
-import numpy as np
 
 from ..array import IdxArray
 from ..array import open as open_array
 from ..classes import read_classes, write_classes
 from ..codecs import codec_of_name
 from ..dataset import Dataset
-from ..elements import Array, as_bytes, stored_pieces
+from ..elements import stored_pieces
 from ..errors import PairError, UnsupportedError
-from ..header import Header, examine
+from ..header import Header
 from ..names import file_name, pair_names, split_of
 from ..pairs import open_dataset
-from ..problems import Problem, settle
 from ..sink import open_sink
-from ..source import InOrder, LocalFile, header_prefix, open_source
+from ..source import LocalFile
 from ..source.places import beside, file_of, find_partner, is_url, public
-from .blocks import steps
 from .columns import Columns, Sliced, Streamed, View
 from .roles import ALL
 from .stored import Stored, write_elements
@@ -123,42 +117,14 @@ class Inflated(Streamed):
 
     def __init__(self, array: IdxArray) -> None:
         self._array = array
-        blocks = partial(_inflated, array.name, array.header)
-        super().__init__(array.shape, array.dtype, blocks)
+        super().__init__(
+            array.shape, array.dtype, lambda nbytes: array.passing(block_nbytes=nbytes)
+        )
 
     def part(self, low: int, high: int) -> View | None:
         """The items from `low` to `high` by themselves."""
         able = self._array.random_access and self._array.portable
         return View(self._array, items=range(low, high)) if able else None
-
-
-def _inflated(path: str, header: Header, block_nbytes: int) -> Iterator[Array]:
-    """The items of a compressed file in order, as they come out of it; judged at its end."""
-    source = open_source(path, mmap=False)
-    try:
-        prefix = header_prefix(source)
-        stream = InOrder(source)
-        count = len(stream.read(header.data_offset))
-        for low, high in steps(header.shape, header.dtype, block_nbytes):
-            stored = np.empty((high - low, *header.item_shape), header.stored_dtype)
-            got = stream.readinto(as_bytes(stored))
-            count += got
-            if got < stored.nbytes:
-                break
-            yield stored.astype(header.dtype, copy=False)
-        count += len(stream.read(1))
-        settle([*source.problems, *_wrong_length(prefix, count, header)], "raise", path)
-    finally:
-        source.close()
-
-
-def _wrong_length(prefix: bytes, count: int, header: Header) -> Iterator[Problem]:
-    """What is to be said of a file of which so many bytes came: one too many stands for more."""
-    if count != header.file_nbytes:
-        for problem in examine(prefix, count)[1]:
-            if problem.code == "trailing-data":
-                problem = replace(problem, message=f"at least {problem.message}")
-            yield problem
 
 
 def write_columns(
