@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+import pty
 import subprocess
 import sys
 import time
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ import pytest
 
 import idxfile
 from conftest import blocked_gz, idx_bytes
-from idxfile import ChecksumError, FormatError, TruncatedError
+from idxfile import ChecksumError, FormatError, Header, TruncatedError
 from idxfile.source import indexed, open_source
 from idxfile.source.access import access_of
+from idxfile.source.telling import told
 
 ARRAY = np.random.default_rng(3).integers(0, 40, (20_000, 10, 10), np.uint8)
 DATA = idx_bytes(ARRAY)
@@ -63,6 +65,58 @@ def test_items_come_by_an_index_that_is_made_once(
             with pickle.loads(pickle.dumps(x)) as y:
                 assert np.array_equal(y[3], ARRAY[3])
     assert indexes(path) == [index]
+
+
+def test_whoever_waits_is_told_how_far_an_index_is(path: Path) -> None:
+    told_of: list[tuple[int, int]] = []
+    with told(lambda *how_far: told_of.append(how_far)), opened(path) as x:
+        assert np.array_equal(x[7], ARRAY[7])
+        size = path.stat().st_size
+        assert len(told_of) > 1
+        assert sorted(told_of) == told_of  # each time more
+        assert [done for done, total in told_of if done == total] == [size]
+        x[19_999]
+        assert told_of[-1] == (size, size)
+        count = len(told_of)
+        assert np.array_equal(x[5], ARRAY[5])
+        assert len(told_of) == count  # it is made once
+
+
+def test_the_end_is_told_also_where_no_index_comes_of_it(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 1
+    path.write_bytes(data)
+    told_of: list[tuple[int, int]] = []
+    with told(lambda *how_far: told_of.append(how_far)), opened(path) as x:
+        with pytest.raises(ChecksumError):
+            x[7]
+        assert told_of[-1] == (len(data), len(data))
+
+
+def test_a_terminal_sees_a_bar_while_an_index_is_made(path: Path) -> None:
+    """Beyond 256 MiB of content; the items come behind the bar, and without one the next time."""
+    header = Header.of("uint8", ((1 << 28) // 784 + 10, 28, 28))
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(header.encode())
+        for start in range(0, header.shape[0], 1000):
+            file.write(bytes(784 * min(1000, header.shape[0] - start)))
+    shown = []
+    for _ in range(2):
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "idxfile", "show", path, "300000", "--graphics", "ascii"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as process:
+            os.close(theirs)
+            shown.append(b"")
+            with suppress(OSError):  # the other end is closed
+                while piece := os.read(ours, 4096):
+                    shown[-1] += piece
+            os.close(ours)
+            assert process.communicate()[0].split() == [b"300000"]
+        assert process.returncode == 0
+    assert b"making an index" in shown[0]
+    assert shown[0].endswith(b"\r\n")
+    assert b"100%" in shown[0]
+    assert shown[1] == b""
 
 
 def test_info_tells_of_an_index(path: Path) -> None:

@@ -110,8 +110,11 @@ class _LazyGroup(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command; end quietly when whoever reads the output has seen enough."""
+        from .terms import waiting_bar
+
         try:
-            return super().invoke(context)
+            with waiting_bar():
+                return super().invoke(context)
         except BrokenPipeError:
             raise click.exceptions.Exit(0) from None
 

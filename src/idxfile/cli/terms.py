@@ -15,6 +15,7 @@ import click
 from ..errors import printable
 from ..report.facts import counted
 from ..source.places import exists, public
+from ..source.telling import told
 from . import tell
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
@@ -71,6 +72,27 @@ def slabs_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(done - bar.pos)
 
         yield advance
+
+
+@contextmanager
+def waiting_bar() -> Iterator[None]:
+    """A bar at a terminal for what a command waits for without having asked: an index is made."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with ExitStack() as stack:
+        bars: list[Any] = []
+
+        def advance(done: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(slabs_bar("making an index")))
+            bars[0](done, total)
+            if done >= total:  # what was waited for is printed behind it
+                stack.close()
+                bars.clear()
+
+        with told(advance):
+            yield
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from .local import LocalFile
 from .locking import Lock
 from .places import home
 from .pool import Pool
+from .telling import Tell, listener
 
 __all__ = ["IndexedContent", "indexed"]
 
@@ -171,7 +172,7 @@ class IndexedContent(ContentByRanges):
 
     def _make(self) -> str:
         """Make the index, and give it its name."""
-        folder = _folder()
+        folder, tell = _folder(), listener() or _no_one
         try:
             os.makedirs(folder, exist_ok=True)
             _tidy(folder)
@@ -181,7 +182,7 @@ class IndexedContent(ContentByRanges):
                     Pool(1) as pool,
                     contextlib.closing(_reader_of(self._outer, os.cpu_count() or 1)) as reader,
                 ):
-                    strict = pool.submit(self._inflate_all)
+                    strict = pool.submit(self._inflate_all, tell)
                     found = _read_all(reader, self.size)
                     if found != strict.result():
                         raise UnfitError
@@ -191,8 +192,10 @@ class IndexedContent(ContentByRanges):
                 return final
         except (OSError, RuntimeError, ValueError) as error:
             raise UnfitError from error
+        finally:
+            tell(self._outer.size, self._outer.size)
 
-    def _inflate_all(self) -> tuple[int, int]:
+    def _inflate_all(self, tell: Tell) -> tuple[int, int]:
         """How long the content is, and its checksum, as our own reader finds it."""
         position = 0
 
@@ -200,6 +203,7 @@ class IndexedContent(ContentByRanges):
             nonlocal position
             data = self._outer.read_at(position, position + limit)
             position += len(data)
+            tell(min(position, self._outer.size - 1), self._outer.size)  # the end comes later
             return data
 
         inflater = Inflater(codec_named("gz"), read)
@@ -207,6 +211,10 @@ class IndexedContent(ContentByRanges):
         if inflater.problems:
             raise UnfitError
         return found
+
+
+def _no_one(done: int, total: int) -> None:
+    """Nobody is told."""
 
 
 _live: weakref.WeakSet[IndexedContent] = weakref.WeakSet()
