@@ -1128,6 +1128,7 @@ def test_the_published_files(idx: Run) -> None:
         "file size    1,648,877 bytes",
         "data         7,840,000 bytes from byte 16",
         "item         784 bytes each",
+        "one item     all is inflated for the first one, and kept",
         "stored name  t10k-images.idx3-ubyte",
     ]
     assert idx("head", LABELS_GZ, "-n", "10").out.split() == list("7210414959")

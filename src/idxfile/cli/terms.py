@@ -77,7 +77,7 @@ def slabs_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
 @contextmanager
 def waiting_bar() -> Iterator[None]:
     """A bar at a terminal for what a command waits for without having asked: an index is made."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     with ExitStack() as stack:
