@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -135,3 +137,64 @@ def test_pairs_are_found_beside_and_in_folders(bucket: BucketServer) -> None:
             assert ds.split == "train"
     with pytest.raises(FileNotFoundError, match=r"nothing of the kind is there|no such object"):
         idxfile.open_dataset(at("nowhere/"))
+
+
+@pytest.mark.parametrize("folder", ["run#5", "100%", "a%20b", "ü ö"])
+def test_a_name_is_taken_as_it_is_written(bucket: BucketServer, folder: str) -> None:
+    idxfile.write(at(f"{folder}/train-images-idx3-ubyte"), IMAGES)
+    idxfile.write(at(f"{folder}/train-labels-idx1-ubyte"), LABELS)
+    assert {f"{folder}/train-images-idx3-ubyte", f"{folder}/train-labels-idx1-ubyte"} <= set(
+        bucket.objects()
+    )
+    with idxfile.open_dataset(at(f"{folder}/")) as ds:
+        assert np.array_equal(ds.images[:], IMAGES)
+        assert np.array_equal(ds.labels, LABELS)
+    assert idxfile.open_dataset(at(f"{folder}/train-images-idx3-ubyte")).labels[0] == LABELS[0]
+
+
+def test_what_stands_behind_a_number_sign_is_no_other_object(bucket: BucketServer) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="h", Body=OBJECTS["wide.idx"])
+    for name in ("h#1.idx", "h?1.idx"):
+        with pytest.raises(FileNotFoundError):
+            idxfile.open(at(name))
+
+
+def test_an_object_that_is_called_like_a_pattern(bucket: BucketServer) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="s*.idx", Body=OBJECTS["images.idx"])
+    assert np.array_equal(idxfile.read(at("s*.idx")), IMAGES)
+
+
+def test_a_name_with_an_empty_part(bucket: BucketServer) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="a//x.idx", Body=OBJECTS["small.idx"])
+    if bucket.package == "fsspec":
+        assert np.array_equal(idxfile.read(at("a//x.idx")), LABELS)
+    else:
+        with pytest.raises(FetchError, match="no empty part of a name"):
+            idxfile.open(at("a//x.idx"))
+
+
+def _in_a_fork(function: Callable[[], object]) -> str:
+    """What a forked process tells: its error, or the value."""
+    end, start = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            text = str(function())
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(start, text.encode())
+        os._exit(0)
+    os.close(start)
+    with open(end) as told:
+        text = told.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def test_a_forked_process_is_told_and_does_not_wait_for_ever(bucket: BucketServer) -> None:
+    told = {"obstore": "before this process was forked", "fsspec": "not fork-safe"}
+    with idxfile.open(at("images.idx")) as x:
+        assert told[bucket.package] in _in_a_fork(lambda: x[250])
+        assert np.array_equal(x[250], IMAGES[250])
+    opened = _in_a_fork(lambda: idxfile.open(at("images.idx")).shape)
+    assert (told["obstore"] if bucket.package == "obstore" else "(300, 28, 28)") in opened

@@ -249,6 +249,8 @@ def _in_store(url: str) -> Found | None:
             file=public(url),
             hint="give the list of files, or a pattern that counts them: x-*-of-00042.idx",
         )
+    if wanted in map(_base, names):  # an object that is called so; each would be a pattern again
+        return None
     return _fitting(public(url), url, (n for n in names if fnmatch.fnmatchcase(_base(n), wanted)))
 
 

@@ -34,8 +34,12 @@ def unescaped(pattern: str) -> str:
 
 
 def parts_of(url: str) -> SplitResult:
-    """The parts of an address, which may be the pattern of a set of shards."""
-    return urlsplit(unescaped(_NUMBERS.sub("-*", url)))
+    """The parts of an address, which may be the pattern of a set of shards.
+
+    Of web pages alone `#` begins a fragment; in a store it is a character of a name.
+    """
+    is_web = url[:4].lower() == "http"
+    return urlsplit(unescaped(_NUMBERS.sub("-*", url)), allow_fragments=is_web)
 
 
 def is_url(place: Any) -> bool:

@@ -7,13 +7,14 @@ Every request names the version that is meant, so that the store itself refuses 
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib import import_module
 from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ...errors import FetchError
 from ...header import MAX_HEADER_NBYTES
@@ -64,14 +65,21 @@ def open_object(url: str) -> tuple[ObstoreObject, bytes]:
 
 def store_of(url: str) -> tuple[Any, str]:
     """The bucket that an address lies in, and the path of the object in it."""
-    parts = urlsplit(spelled(url))
+    scheme, bucket, path = _parts_of(spelled(url))
+    _refuse_after_fork(public(url))
+    if re.search(r"(?:^|/)\.{0,2}/|/\.{1,2}$", path):
+        raise FetchError(
+            "obstore takes no empty part of a name, and none that is . or ..",
+            file=public(url),
+            hint="look at the address; IDXFILE_REMOTE=fsspec takes such names as they are",
+        )
     limits = faults.LIMITS
     options: dict[str, Any] = {
         "timeout": timedelta(days=7),  # of a whole answer; what counts is that something comes
         "connect_timeout": timedelta(seconds=limits.connect_seconds),
         "read_timeout": timedelta(seconds=limits.stall_seconds),
     }
-    if settings.is_plain(parts.scheme):
+    if settings.is_plain(scheme):
         options["allow_http"] = True
     retries = {
         "max_retries": limits.attempts - 1,
@@ -82,27 +90,48 @@ def store_of(url: str) -> tuple[Any, str]:
             "base": 2,
         },
     }
-    bucket = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     with translated(public(url)):
         from_url = import_module("obstore.store").from_url
         store = from_url(
-            bucket,
-            config=settings.for_obstore(parts.scheme),
+            f"{scheme}://{bucket}",
+            config=settings.for_obstore(scheme),
             client_options=options,
             retry_config=retries,
         )
-    return store, unquote(parts.path).lstrip("/")
+    return store, path
+
+
+def _parts_of(url: str) -> tuple[str, str, str]:
+    """Scheme, bucket and key of an address. A key is taken as it is: `%`, `#` and `?` are in it."""
+    scheme, _, rest = url.partition("://")
+    bucket, _, path = rest.partition("/")
+    return scheme.lower(), bucket, path.lstrip("/")
+
+
+_begun_in: int | None = None
+"""The process in which obstore began its threads, which do not come along with a fork."""
+
+
+def _refuse_after_fork(name: str) -> None:
+    """Refuse what would wait for ever: obstore in a process forked from one that has used it."""
+    global _begun_in
+    _begun_in = _begun_in or os.getpid()
+    if _begun_in != os.getpid():
+        raise FetchError(
+            "obstore was used before this process was forked, and would never answer here",
+            file=name,
+            hint='begin workers by "spawn" or "forkserver", or set IDXFILE_REMOTE=fsspec',
+        )
 
 
 def list_folder(url: str) -> list[str] | None:
     """The addresses of the objects in a folder."""
     store, path = store_of(url)
-    parts = urlsplit(url)
+    scheme, bucket, _ = _parts_of(url)
     with translated(public(url)):
         obstore = import_module("obstore")
         found = obstore.list_with_delimiter(store, path.rstrip("/") or None)["objects"]
-    top = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-    return sorted(f"{top}/{each['path']}" for each in found)
+    return sorted(f"{scheme}://{bucket}/{each['path']}" for each in found)
 
 
 class ObstoreObject:
@@ -118,6 +147,7 @@ class ObstoreObject:
 
     def fill(self, start: int, view: memoryview) -> None:
         """Fill `view` with the bytes from `start` on, or raise."""
+        _refuse_after_fork(self.name)
         attempt = 0
         while True:
             attempt += 1
