@@ -243,10 +243,20 @@ def test_dask_writes_to_a_store(shelf: BucketServer, name: str, cut: dict[str, i
     assert shelf.unfinished() == []
 
 
-def idx(*words: str, code: int = 0) -> str:
+SMALL_RUNS = """
+import sys
+from idxfile.slabs import choosing
+choosing._RUN_NBYTES = 10_000
+from idxfile.cli import main
+sys.exit(main())
+"""
+"""The command line for which a set of 43 kB is more than is put in order at once."""
+
+
+def idx(*words: str, code: int = 0, how: tuple[str, ...] = ("-m", "idxfile")) -> str:
     """What a command prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "idxfile", *words], capture_output=True, text=True, timeout=120
+        [sys.executable, *how, *words], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == code, done.stderr
     return done.stdout
@@ -266,7 +276,9 @@ def test_commands_do_the_same_with_a_store(
     for words in (["stats", f"{pair}train-images-idx3-ubyte"], ["check", "s3://shelf/both/"]):
         assert idx(*words, there) == idx(*words)
     idx("select", pair, str(tmp_path / "alone"), "--shuffle", "--seed=1", "--shards=3")
-    idx("select", pair, "s3://shelf/out/", "--shuffle", "--seed=1", "--shards=3", there)
+    shuffled = ("select", pair, "s3://shelf/out/", "--shuffle", "--seed=1", "--shards=3", there)
+    idx(*shuffled, how=("-c", SMALL_RUNS))
+    assert any(".tmp/x-00004-of-00005.idx" in path for path, _ in shelf.asked("PUT"))
     alone = {f"out/{name}": (tmp_path / "alone" / name) for name in os.listdir(tmp_path / "alone")}
     objects = shelf.objects()
     assert {name for name in objects if name.startswith("out/")} == {*alone}

@@ -145,6 +145,26 @@ def test_nothing_is_left_of_a_failure(
     assert bucket.unfinished() == []
 
 
+@pytest.mark.parametrize("nth", [3, 6], ids=["a run", "a shard"])
+def test_nothing_is_left_of_an_interruption(
+    bucket: BucketServer, nth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, calls = choosing._Way.read, []
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == nth:
+            raise KeyboardInterrupt
+        return read(*arguments)
+
+    monkeypatch.setattr(choosing._Way, "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_items(Items([IMAGES]).choose(ORDER), URL, most=0, shards=3)
+    assert hidden(bucket)
+    assert bucket.objects() == {}
+    assert bucket.unfinished() == []
+
+
 def test_what_cannot_be_removed_is_told_and_the_set_is_there(bucket: BucketServer) -> None:
     bucket.before = lambda method, path: (
         403 if method == "DELETE" or (method, path) == ("POST", "/shelf") else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import s3fs
 from bucket_server import BucketServer
 from buckets import There, bucket_fixture, shared_fixture  # noqa: F401
 
@@ -252,6 +255,30 @@ def test_a_store_that_refuses_is_told(bucket: BucketServer) -> None:
     ):
         pytest.fail("it was begun")
     assert isinstance(caught.value, PermissionError)
+
+
+_KILLED = """
+import os, sys
+from idxfile.slabs.filling import laid_out
+import numpy as np
+
+with laid_out(sys.argv[1], "uint8", (1000, 1000, 60)) as ground:
+    ground.write(0, np.zeros((ground.step, 1000, 60), "uint8"))
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_parts_that_a_kill_leaves_are_found_and_cleared(bucket: BucketServer) -> None:
+    """As docs/remote.md tells."""
+    assert subprocess.run([sys.executable, "-c", _KILLED, URL], check=False).returncode == -9
+    assert bucket.objects() == {}
+    fs = s3fs.S3FileSystem()
+    (upload,) = fs.list_multipart_uploads("shelf")
+    assert upload["Key"] == "new.idx"
+    assert upload["Initiated"] < datetime.datetime.now(datetime.UTC)
+    which = {"Key": upload["Key"], "UploadId": upload["UploadId"]}
+    fs.call_s3("abort_multipart_upload", Bucket="shelf", **which)
+    assert bucket.unfinished() == []
 
 
 # Refused
