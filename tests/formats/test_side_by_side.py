@@ -57,6 +57,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pair").mkdir()
     idxfile.write(folder / "pair" / "train-images-idx3-short", IMAGES)
     idxfile.write(folder / "pair" / "train-labels-idx1-ubyte", LABELS)
+    names = ["zero", "one", "two", None, "four", "five", "six"]
+    idxfile.Dataset(IMAGES, LABELS, classes=names).save(folder / "named")
     for name in ("d.npz", "d.parquet", "d.h5", "d.zarr", "d.mat", "d.safetensors", "d.jsonl"):
         convert(folder / "pair", folder / name)
     idxfile.write(folder / "bytes.idx", IMAGES.astype("uint8"))
@@ -82,6 +84,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("pair/train-images-idx3-short", "x.idx", {"column": "images"}),
     ("pair", "out/", {}),
     ("pair", "out/", {"split": "all"}),
+    ("named", "out/", {}),
     ("pair", "x.npy", {"items": slice(450, 3, -3)}),
     ("pair", "x.npy", {"target_options": {"byteorder": "big"}}),
     ("d.npy", "x.idx", {"dtype": "auto"}),

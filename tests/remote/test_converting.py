@@ -13,9 +13,13 @@ from buckets import There, bucket_fixture, shared_fixture  # noqa: F401
 import idxfile
 from idxfile import FetchError, Processes, UnsupportedError, convert
 from idxfile.cli import main
+from idxfile.source.remote import object
 
 IMAGES = np.random.default_rng(2).integers(0, 256, (53, 4, 5), "uint8")
 LABELS = (np.arange(53) % 3).astype("uint8")
+BIG = np.random.default_rng(9).integers(0, 256, (21_000, 28, 28), np.uint8)
+"""Of more parts than one: S3 takes none below 5 MiB but the last."""
+
 OUT = "s3://shelf/out/"
 MANIFESTS = [
     "out/train-images-idx3-ubyte.manifest.json",
@@ -29,6 +33,11 @@ def pair_fixture(tmp_path: Path) -> Path:
     ds = idxfile.Dataset(IMAGES, LABELS, classes=["a", "b", "c"])
     ds.save(tmp_path / "pair")
     return tmp_path / "pair"
+
+
+@pytest.fixture(name="_small_parts")
+def small_parts_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object, "PART_NBYTES", 5 << 20)
 
 
 def here(folder: Path) -> dict[str, bytes]:
@@ -117,6 +126,42 @@ def test_other_names_of_classes_are_not_written_over_unasked(
     assert bucket.objects() == {"out/classes.txt": b"x\n"}
     convert(pair, OUT, shards=2)
     assert bucket.objects()["out/classes.txt"] == b"a\nb\nc\n"
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_a_file_is_written_by_many(bucket: BucketServer, tmp_path: Path) -> None:
+    idxfile.write(tmp_path / "all.idx", BIG)
+    with ThreadPoolExecutor(2) as threads:
+        convert(tmp_path / "all.idx", "s3://shelf/x.npy", executor=threads)
+        convert("s3://shelf/x.npy", "s3://shelf/x.idx", executor=threads)
+    convert(tmp_path / "all.idx", tmp_path / "x.npy")
+    expected = {name: (tmp_path / name).read_bytes() for name in ("x.npy",)}
+    assert bucket.objects() == {**expected, "x.idx": idxfile.encode(BIG)}
+    assert bucket.unfinished() == []
+    parts = [path for path, _ in bucket.asked("PUT") if "partNumber" in path]
+    assert len(parts) >= 6
+
+
+def test_a_pair_is_written_by_many(bucket: BucketServer, pair: Path, tmp_path: Path) -> None:
+    convert(pair, f"{tmp_path}/there/")
+    with ThreadPoolExecutor(2) as threads:
+        convert(pair, OUT, executor=threads)
+        assert bucket.objects() == here(tmp_path / "there")
+        with pytest.raises(FileExistsError):
+            convert(pair, OUT, executor=threads, overwrite=False)
+        convert(pair, OUT, executor=threads)
+    assert bucket.objects() == here(tmp_path / "there")
+    assert bucket.unfinished() == []
+
+
+@pytest.mark.parametrize("word", ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "classes"])
+def test_a_pair_that_fails_leaves_nothing(bucket: BucketServer, pair: Path, word: str) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="out/mine", Body=b"mine")
+    bucket.before = lambda method, path: 403 if method in ("PUT", "POST") and word in path else None
+    with pytest.raises(FetchError, match="the store refuses"), ThreadPoolExecutor(2) as threads:
+        convert(pair, OUT, executor=threads)
+    assert bucket.objects() == {"out/mine": b"mine"}
+    assert bucket.unfinished() == []
 
 
 @pytest.mark.slow

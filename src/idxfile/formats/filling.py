@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from itertools import islice
 
+from ..header import Header
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
-from ..slabs.filling import Ground, filled, laid
+from ..slabs.filling import Ground, Layout, filled, laid
 from ..slabs.planning import SLAB_NBYTES
 from ..slabs.running import run
+from ..source.places import beside, is_url
 from .blocks import in_groups, item_nbytes, nbytes
 from .columns import Columns, View
 from .opening import function_of
 from .parting import alignment, by_position, part_of, watched_nbytes
-from .results import Target, result
+from .results import Target, all_or_none, check_target, result
 
 __all__: list[str] = []
 
@@ -49,16 +52,10 @@ def fill(
         UnsupportedError: for files that many cannot write at once.
         OSError: as the system gives it. After an exception nothing is left.
     """
-    target.refuse_folders_in_stores()
     with contextlib.ExitStack() as stack:
-        place = target.path
-        if target.kind == "files":
-            place = stack.enter_context(result(target.path, target.kind, target.overwrite))
-            names[place] = target.path
-        lay = function_of(target.writer, "lay", target.options)
         grounds = [
             (stack.enter_context(laid(path, layout)), columns.arrays[name])
-            for path, name, layout in lay(place, columns)
+            for path, name, layout in _layouts(stack, columns, target, names)
         ]
         apart = [(ground, view) for ground, view in grounds if by_position(view)]
         bounds = [list(ground.cut(_slab_items(view))) for ground, view in apart]
@@ -73,6 +70,27 @@ def fill(
         for ground, view in grounds:
             if not by_position(view):
                 filled(ground, iter([_fill((ground, 0, view))]))
+
+
+def _layouts(
+    stack: contextlib.ExitStack, columns: Columns, target: Target, names: dict[str, str]
+) -> list[tuple[str, str, Header | Layout]]:
+    """Where each file is written, the name of its column, and how it lies."""
+    place = target.path
+    begun: list[str] = []
+    if target.kind == "files" and is_url(target.path):
+        stack.enter_context(all_or_none(target.path, begun))
+    if target.kind == "files":
+        place = stack.enter_context(result(target.path, target.kind, target.overwrite))
+        names[place] = target.path
+    found = function_of(target.writer, "lay", target.options)(place, columns)
+    if place == target.path or not is_url(target.path):
+        return list(found)
+    begun += [os.path.basename(path) for path, *_ in found]
+    for name in begun:
+        check_target(beside(target.path, name), "file", target.overwrite)
+    places = (beside(target.path, name) for name in begun)
+    return [(url, *rest) for url, (_, *rest) in zip(places, found, strict=True)]
 
 
 def _slab_items(view: View) -> int:

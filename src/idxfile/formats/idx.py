@@ -145,8 +145,7 @@ def write_columns(
     packed = _codec_of(path, codec)
     for file, name in _files(path, columns, packed):
         _write_column(file, columns.arrays[name], packed, blocked)
-    if columns.classes and os.path.isdir(path):
-        write_classes(path, columns.classes)
+    _write_classes(path, columns)
 
 
 def lay_columns(
@@ -156,7 +155,7 @@ def lay_columns(
     codec: Literal["auto", "gz", "bz2", "xz", "zst"] | None = "auto",
     blocked: bool = False,
 ) -> list[tuple[str, str, Header]]:
-    """How raw files lie; arguments as for `write_columns`.
+    """How raw files lie, and the names of the classes beside them; as for `write_columns`.
 
     Raises:
         UnsupportedError: for compressed ones.
@@ -168,8 +167,14 @@ def lay_columns(
             file=public(path),
             hint="--shards (shards=) has each write a file; or write a raw one",
         )
+    _write_classes(path, columns)
     found = [(file, name, columns.arrays[name]) for file, name in _files(path, columns, None)]
     return [(file, name, Header.of(each.dtype.name, each.shape)) for file, name, each in found]
+
+
+def _write_classes(path: str, columns: Columns) -> None:
+    if columns.classes and os.path.isdir(path):
+        write_classes(path, columns.classes)
 
 
 def _codec_of(path: str, codec: str | None) -> str | None:

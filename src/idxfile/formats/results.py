@@ -7,7 +7,7 @@ import errno
 import filecmp
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from ..errors import UnsupportedError
 from ..placing import names_there, remove
 from ..sending import send_file
 from ..sink import sync_file, sync_folder
-from ..source.places import beside, download, exists, file_of, is_url, public
+from ..source.places import beside, download, exists, is_url, public
 from ..staging import atomic_file, atomic_folder, hidden_folder, temporary_folder
 from .columns import Columns
 from .opening import function_of
@@ -65,19 +65,6 @@ class Target:
         with result(self.path, self.kind, self.overwrite) as place:
             names[place] = self.path
             function_of(self.writer, self.verb, self.options)(place, columns)
-
-    def refuse_folders_in_stores(self) -> None:
-        """Refuse what several at once cannot write as a whole.
-
-        Raises:
-            UnsupportedError: for several files in a store.
-        """
-        if is_url(self.path) and self.kind == "files":
-            raise UnsupportedError(
-                "several files are not written into a store by many at once",
-                file=public(self.path),
-                hint="convert into shards (--shards), or without an engine",
-            )
 
 
 def check_target(target: str, kind: Kind, overwrite: Overwrite) -> None:
@@ -157,14 +144,28 @@ def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
             url = beside(folder, name)
             if name in there and not _same_classes(os.path.join(aside, name), url):
                 raise FileExistsError(errno.EEXIST, _REPLACED, public(url))
-        begun: list[str] = []
-        try:
+        with all_or_none(folder, names):
             for name in names:
-                begun.append(beside(folder, name))
-                send_file(os.path.join(aside, name), begun[-1])
-        except BaseException:
-            remove([url for url in begun if os.path.basename(file_of(url)) not in there])
-            raise
+                send_file(os.path.join(aside, name), beside(folder, name))
+
+
+@contextlib.contextmanager
+def all_or_none(folder: str, names: Sequence[str]) -> Iterator[None]:
+    """A block that writes objects into a folder of a store; where one fails, no new one stays.
+
+    Args:
+        folder: its address.
+        names: of the objects; they may come to be known in the block.
+    """
+    old = {*names_there(folder)}
+    try:
+        yield
+    except BaseException:
+        new = {*names} - old
+        with contextlib.suppress(OSError):  # else each is tried
+            new &= {*names_there(folder)}
+        remove([beside(folder, name) for name in sorted(new)])
+        raise
 
 
 def _same_classes(new: str, url: str) -> bool:

@@ -11,7 +11,7 @@ what the signature says of them is what they are held against. A format that can
 that stay where they are has a third function, `point_columns(path, columns, **options)`. One
 whose elements lie by position has `lay_columns(path, columns, **options)`, with the options of
 `write_columns`: it tells for each file that this would write its path, the name of the column in
-it, and a `Header` or `Layout`; many then write these files at once.
+it, and a `Header` or `Layout`, and writes whatever else there is; many write these files at once.
 
 What a row says a format holds is enforced: nothing else ever reaches its writer. Another package
 adds a format by an entry point of the group `idxfile.formats` that gives such a row, with the
