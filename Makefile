@@ -50,7 +50,7 @@ $(VENV)/.base: pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.base tests/system-packages.sh
-	sh tests/system-packages.sh strace gcc make node:nodejs iverilog tmux
+	sh tests/system-packages.sh strace gcc make node:nodejs iverilog tmux zsh fish
 	$(BIN)/pip install -q --group test
 	touch $@
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # What the tests need outside Python, each as COMMAND or COMMAND:PACKAGE. strace kills and fails system
 # calls (test_durability), gcc and node run the readers in C and JavaScript (test_conformance), iverilog
-# reads memory files for FPGA benches (formats/test_firmware), tmux is a terminal to draw in, chromium a
-# browser for the page (viewer/), npm brings Azure's emulator (remote/test_clouds).
+# reads memory files for FPGA benches (formats/test_firmware), tmux is a terminal to draw in, zsh and
+# fish complete words (test_cli), chromium is a browser for the page (viewer/), npm brings Azure's emulator
+# (remote/test_clouds).
 set -e
 missing=""
 for pair in "$@"; do

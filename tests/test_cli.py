@@ -1264,6 +1264,14 @@ def test_completion_offers_what_fits(
     assert [line.removeprefix("plain,") for line in capsys.readouterr().out.split()] == offered
 
 
+SHELLS = {
+    "bash": (["--norc", "--noprofile", "-i"], ""),
+    "zsh": (["-f", "-i"], "autoload -Uz compinit; compinit -u -D; "),
+}
+"""Those that complete at a terminal alone: how they are begun, and what they need first."""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("typed", "shown"),
     [
@@ -1272,22 +1280,25 @@ def test_completion_offers_what_fits(
         ("idx identify tra\t", "idx identify train.idx "),
     ],
 )
-def test_a_real_bash_completes_what_is_typed(typed: str, shown: str, files: Path) -> None:
+def test_a_real_shell_completes_what_is_typed(
+    shell: str, typed: str, shown: str, files: Path
+) -> None:
     (files / "train.idx").touch()
+    options, first = SHELLS[shell]
     pid, terminal = pty.fork()
     if not pid:
-        os.environ |= {
-            "PATH": f"{Path(SCRIPT).parent}{os.pathsep}{os.environ['PATH']}",
-            "PS1": "> ",
-        }
-        os.execlp("bash", "bash", "--norc", "--noprofile", "-i")
+        path = f"{Path(SCRIPT).parent}{os.pathsep}{os.environ['PATH']}"
+        os.environ |= {"PATH": path, "PS1": "> ", "TERM": "dumb"}
+        os.execlp(shell, shell, *options)
     seen, end = "", time.monotonic() + 30
     try:
-        os.write(terminal, b'eval "$(_IDX_COMPLETE=bash_source idx)"; echo re"ady"\n')
+        source = f'{first}eval "$(_IDX_COMPLETE={shell}_source idx)"; echo re"ady"\n'
+        os.write(terminal, source.encode())
         while shown not in seen and time.monotonic() < end:
             if select.select([terminal], [], [], 0.1)[0]:
                 seen += os.read(terminal, 4096).decode()
-            if typed and "\rready" in seen and seen.endswith("> "):  # readline waits for words
+            # Words wait for the prompt: what is typed before is no line to complete.
+            if typed and re.search(r"[\r\n]ready[^>]*> (\x1b\[\?2004h)?\Z", seen):
                 os.write(terminal, typed.encode())
                 typed = ""
     finally:
@@ -1297,14 +1308,15 @@ def test_a_real_bash_completes_what_is_typed(typed: str, shown: str, files: Path
     assert shown in seen
 
 
-def test_zsh_and_fish_are_told_what_each_name_is() -> None:
-    """In the protocols of the scripts that they were given."""
-    zsh = {"_IDX_COMPLETE": "zsh_complete", "COMP_WORDS": "idx fetch fash", "COMP_CWORD": "2"}
-    done = spawn(env={**os.environ, **zsh})
-    assert done.stdout.decode().splitlines() == ["plain", "fashion-mnist", "articles of clothing"]
-    fish = {"_IDX_COMPLETE": "fish_complete", "COMP_WORDS": "idx fetch fash", "COMP_CWORD": "fash"}
-    done = spawn(env={**os.environ, **fish})
-    assert done.stdout == b"plain,fashion-mnist\tarticles of clothing\n"
+def test_a_real_fish_is_told_what_each_name_is(files: Path) -> None:
+    script = (
+        "_IDX_COMPLETE=fish_source idx | source; complete -C 'idx fetch fash'; "
+        "complete -C 'idx show --colours v'; complete -C 'idx identify same'"
+    )
+    path = f"{Path(SCRIPT).parent}{os.pathsep}{os.environ['PATH']}"
+    words = ["fish", "--no-config", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert done.stdout == "fashion-mnist\tarticles of clothing\nviridis\nsame.idx\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
