@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from page_server import IMAGES, LABELS, Serve, pair, serve
 
 import idxfile
 from conftest import TYPES, H, idx_bytes
+from idxfile.viewer.web.exhibit import Exhibit
+from idxfile.viewer.web.figures import Figures
 from idxfile.viewer.web.places import find_places
 
 __all__ = ["pair", "serve"]
@@ -241,6 +244,29 @@ def figures_by_hand(array: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarr
         "asymmetry": np.abs(flat - mirrored).mean(1) / 255,
         "unusual": np.sqrt((gaps**2).mean(1)) / 255,
     }
+
+
+def test_a_server_ends_while_its_figures_ask_for_the_file(
+    monkeypatch: pytest.MonkeyPatch, pair: Path
+) -> None:
+    exhibit = Exhibit(find_places(pair)[0])
+    joining = threading.Event()
+
+    def first_pass(figures: Figures, labels: np.ndarray | None) -> None:
+        joining.wait(60)
+        assert exhibit.items is not None
+
+    def stop(figures: Figures) -> None:
+        joining.set()
+        figures.wait(10)
+
+    monkeypatch.setattr(Figures, "_first_pass", first_pass)
+    monkeypatch.setattr(Figures, "stop", stop)
+    exhibit.file  # noqa: B018 - opens it
+    figures = exhibit.figures
+    figures.start(asked=True)
+    exhibit.close()
+    assert figures.state != "running"
 
 
 def test_figures_are_those_by_hand(serve: Serve, pair: Path) -> None:

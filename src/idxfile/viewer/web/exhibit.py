@@ -132,10 +132,11 @@ class Exhibit:
     def close(self) -> None:
         """Stop counting, and drop the file."""
         with self._lock:
-            if self._file is not None:
-                self.figures.stop()
-                if self._file.items is not None:
-                    self._file.items.close()
+            file = self._file
+        if file is not None:
+            self.figures.stop()  # who counts may be waiting for the lock: it is not held here
+            if file.items is not None:
+                file.items.close()
 
     def slab(self, chosen: Any) -> bytes:
         """Items as they would stand in a file: most significant byte first.
