@@ -20,7 +20,7 @@ import pytest
 
 import idxfile
 from idxfile import FormatError, IdxError, Processes, UnsupportedError, convert
-from idxfile.formats import filling
+from idxfile.formats import parting
 from idxfile.formats.columns import Columns, Elsewhere, Sliced, View
 from idxfile.formats.filling import fill
 from idxfile.formats.parting import by_position, part_of
@@ -47,7 +47,7 @@ def threads() -> Iterator[Executor]:
 @pytest.fixture(autouse=True)
 def short_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     """So short that there are many of them."""
-    monkeypatch.setattr(filling, "_LEAST_NBYTES", 1 << 11)
+    monkeypatch.setattr(parting, "LEAST_NBYTES", 1 << 11)
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("pair", "x.npy", {"items": slice(450, 3, -3)}),
     ("pair", "x.npy", {"target_options": {"byteorder": "big"}}),
     ("d.npy", "x.idx", {"dtype": "auto"}),
+    ("pair", "out/", {"dtype": "auto", "items": slice(490, 9, -9)}),
     ("d.npy", "x.idx", {"scale": (0, 250), "dtype": "int32", "items": slice(7, None)}),
     ("d.npy", "out/", {"dtype": "int16", "labels": "LABELS", "split": "test"}),
     ("fortran.npy", "x.idx", {}),
@@ -183,6 +184,21 @@ def test_an_error_is_told_as_alone_and_leaves_what_was_there(
     assert "at index (777, 1)" in told[0][0]
     assert sorted(os.listdir(tmp_path)) == ["a.npy", "x.idx"]
     assert idxfile.read(tmp_path / "x.idx").tolist() == [1]
+
+
+def test_no_type_that_holds_all(tmp_path: Path, processes: Executor) -> None:
+    values = np.arange(2000, dtype="int64")
+    values[1500] = 1 << 60
+    values[1700] = (1 << 60) + 1
+    np.save(tmp_path / "a.npy", values)
+    told = []
+    for executor in (None, processes):
+        with pytest.raises(UnsupportedError) as caught:
+            convert(tmp_path / "a.npy", tmp_path / "x.idx", dtype="auto", executor=executor)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert "no element type of the target holds every value" in told[0]
+    assert os.listdir(tmp_path) == ["a.npy"]
 
 
 def test_a_picture_that_cannot_be_read_is_named(

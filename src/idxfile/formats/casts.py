@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,20 +20,34 @@ __all__: list[str] = []
 _MOST_CLASSES = 1 << 16
 
 
-def smallest(blocks: Iterable[Array], types: Sequence[str]) -> str | None:
-    """The smallest of some element types that holds every value of some blocks, or None.
+Finder = Callable[[Any, Sequence[str]], str | None]
+"""What finds the smallest of some element types that holds every value of a column."""
+
+
+def smallest(column: Any, types: Sequence[str]) -> str | None:
+    """The smallest of some element types that holds every value of a column, or None.
 
     Of two types of one size it is that of floats for floats, and the unsigned one for integers.
     """
-    left = [np.dtype(name) for name in types]
-    kinds = "buif"
-    for block in blocks:
-        kinds = "fuib" if block.dtype.kind == "f" else "buif" if block.dtype.kind == "b" else "uifb"
-        left = [dtype for dtype in left if _lossy(block, dtype) is None]
+    return least(column, holders(column, types))
+
+
+def holders(column: Any, types: Sequence[str]) -> list[str]:
+    """Those of some element types that hold every value of a column."""
+    left = list(types)
+    for block in column.blocks():
+        left = [name for name in left if _lossy(block, np.dtype(name)) is None]
         if not left:
-            return None
-    found: str = min(left, key=lambda dtype: (dtype.itemsize, kinds.index(dtype.kind))).name
-    return found
+            break
+    return left
+
+
+def least(column: Any, types: Sequence[str]) -> str | None:
+    """The smallest of some element types for a column, all of whose values each of them holds."""
+    kind = column.dtype.kind if not column.shape or len(column) else ""
+    kinds = {"f": "fuib", "b": "buif", "": "buif"}.get(kind, "uifb")
+    found = (np.dtype(name) for name in types)
+    return min((t.itemsize, kinds.index(t.kind), t.name) for t in found)[2] if types else None
 
 
 def checked_dtype(dtype: Any) -> str:
@@ -51,19 +65,20 @@ def checked_dtype(dtype: Any) -> str:
     return name
 
 
-def as_type(column: Any, dtype: Any, types: Sequence[str]) -> Any:
+def as_type(column: Any, dtype: Any, types: Sequence[str], finder: Finder = smallest) -> Any:
     """A column with another element type; every value survives, or reading it is an error.
 
     Args:
         column: the column.
         dtype: the type; "auto" is the smallest of `types` that holds every value, found in a pass.
         types: those that the target holds.
+        finder: goes through the column for that.
 
     Raises:
         UnsupportedError: when none of them holds every value.
     """
     if dtype == "auto":
-        found = smallest(column.blocks(), types)
+        found = finder(column, types)
         if found is None:
             raise UnsupportedError(
                 f"no element type of the target holds every value of this {column.dtype}",
@@ -148,7 +163,7 @@ def held(column: Any, types: Sequence[str], title: str) -> None:
     """
     if column.dtype.name in types:
         return
-    nearest = smallest(column.blocks(), types) if column.dtype.name in NUMBERS else None
+    nearest = smallest(column, types) if column.dtype.name in NUMBERS else None
     others = f"it holds {', '.join(types)}"
     if nearest:
         hint = f'{nearest} would hold every value: dtype="{nearest}", or "auto"'

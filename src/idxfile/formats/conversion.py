@@ -23,6 +23,7 @@ from .recognition import format_of_source, format_of_target
 from .results import Kind, Overwrite, Target
 from .roles import ALL
 from .row import Format
+from .scanning import finder_of
 from .sharding import shards_of, write_shards
 from .stored import stored_of
 from .table import format_named
@@ -160,7 +161,9 @@ def convert(
         columns = choose(columns, writer, kind, column)
         meter.total = sum(map(nbytes, columns.arrays.values()))
         meter.total += nbytes(columns.first) if dtype == "auto" else 0
-        columns = settle(columns, writer, dtype=dtype, scale=scale)
+        columns = settle(
+            columns, writer, dtype=dtype, scale=scale, finder=finder_of(executor, meter.tell)
+        )
         if point:
             _check_stored(columns, target)
         if many:

@@ -11,21 +11,15 @@ from itertools import islice
 from ..header import Header
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
 from ..slabs.filling import Ground, Layout, filled, laid
-from ..slabs.planning import SLAB_NBYTES
 from ..slabs.running import run
 from ..source.places import beside, is_url
-from .blocks import in_groups, item_nbytes, nbytes
+from .blocks import in_groups, item_nbytes
 from .columns import Columns, View
 from .opening import function_of
-from .parting import alignment, by_position, part_of, watched_nbytes
+from .parting import by_position, part_of, slab_items, watched_nbytes
 from .results import Target, all_or_none, check_target, result
 
 __all__: list[str] = []
-
-_SLABS = 64
-"""So many there are of a file that is not large: pictures take long, however small they are."""
-
-_LEAST_NBYTES = 1 << 20
 
 Task = tuple[Ground, int, View]
 
@@ -58,7 +52,7 @@ def fill(
             for path, name, layout in _layouts(stack, columns, target, names)
         ]
         apart = [(ground, view) for ground, view in grounds if by_position(view)]
-        bounds = [list(ground.cut(_slab_items(view))) for ground, view in apart]
+        bounds = [list(ground.cut(slab_items(view))) for ground, view in apart]
         tasks = (
             (ground, low, part_of(view, low, high))
             for (ground, view), ranges in zip(apart, bounds, strict=True)
@@ -91,13 +85,6 @@ def _layouts(
         check_target(beside(target.path, name), "file", target.overwrite)
     places = (beside(target.path, name) for name in begun)
     return [(url, *rest) for url, (_, *rest) in zip(places, found, strict=True)]
-
-
-def _slab_items(view: View) -> int:
-    """How many items are read and written at once by one of many."""
-    most = min(SLAB_NBYTES, max(_LEAST_NBYTES, nbytes(view) // _SLABS))
-    align = alignment(view)
-    return -(-max(1, most // max(1, item_nbytes(view))) // align) * align
 
 
 def _fill(task: Task) -> int:

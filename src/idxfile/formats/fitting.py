@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import UnsupportedError
 from ..report.facts import counted
-from .casts import as_type, held, is_text, numbered, scaled
+from .casts import Finder, as_type, held, is_text, numbered, scaled, smallest
 from .columns import Columns
 from .results import Kind
 from .roles import SINGULAR, is_label, role_of
@@ -83,12 +83,24 @@ def _pairs(arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def settle(
-    columns: Columns, writer: Format, *, dtype: Any = None, scale: tuple[float, float] | None = None
+    columns: Columns,
+    writer: Format,
+    *,
+    dtype: Any = None,
+    scale: tuple[float, float] | None = None,
+    finder: Finder = smallest,
 ) -> Columns:
     """The columns with the element types that were asked for, or that the target holds.
 
     Labels alone change without being asked: names become numbers, and numbers the smallest type
     that holds them where the target lacks their own. That loses nothing.
+
+    Args:
+        columns: what is written.
+        writer: the format of the target.
+        dtype: of the first column, and of what goes with it under other splits.
+        scale: the values that become the least and the greatest of that type.
+        finder: goes through a column for the smallest type.
 
     Raises:
         UnsupportedError: for what the target cannot hold.
@@ -106,9 +118,9 @@ def settle(
         if role_of(name) == first and scale is not None:
             array = scaled(array, dtype, scale)
         elif role_of(name) == first and dtype is not None:
-            array = as_type(array, dtype, types)
+            array = as_type(array, dtype, types, finder)
         elif is_label(name) and array.dtype.name not in types:
-            array = as_type(array, "auto", types)
+            array = as_type(array, "auto", types, finder)
         held(array, types, writer.title)
         _check_shape(name, array.shape, writer, fewest=1 if paired else writer.ndim[0])
         arrays[name] = array

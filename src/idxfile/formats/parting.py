@@ -11,10 +11,15 @@ from functools import lru_cache
 from typing import Any
 
 from ..array import IdxArray
-from .blocks import nbytes
+from ..slabs.planning import SLAB_NBYTES
+from .blocks import item_nbytes, nbytes
 from .columns import Columns, Sliced, View
 
 __all__: list[str] = []
+
+LEAST_NBYTES = 1 << 20
+_SLABS = 64
+"""So many there are of what is not large: pictures take long, however small they are."""
 
 _OPEN_FILES = 16
 """Files that a worker keeps open between one part and the next."""
@@ -57,7 +62,14 @@ def by_position(column: Any) -> bool:
     return hasattr(column, "part") and column.part(0, 0) is not None
 
 
-def alignment(column: Any) -> int:
+def slab_items(view: View) -> int:
+    """How many items are dealt with at once by one of many."""
+    most = min(SLAB_NBYTES, max(LEAST_NBYTES, nbytes(view) // _SLABS))
+    align = _alignment(view)
+    return -(-max(1, most // max(1, item_nbytes(view))) // align) * align
+
+
+def _alignment(column: Any) -> int:
     """At a multiple of how many items a part had best begin: at a chunk of what is kept so."""
     while isinstance(column, View):
         if column.items is None or column.items.step != 1:
