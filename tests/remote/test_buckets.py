@@ -198,3 +198,18 @@ def test_a_forked_process_is_told_and_does_not_wait_for_ever(bucket: BucketServe
         assert np.array_equal(x[250], IMAGES[250])
     opened = _in_a_fork(lambda: idxfile.open(at("images.idx")).shape)
     assert (told["obstore"] if bucket.package == "obstore" else "(300, 28, 28)") in opened
+
+
+def test_a_folder_that_may_not_be_listed_is_refused(bucket: BucketServer) -> None:
+    bucket.before = lambda method, path: 403
+    with pytest.raises(PermissionError, match="refuses it") as caught:
+        idxfile.open_dataset(at("mnist/"))
+    assert isinstance(caught.value, FetchError)
+
+
+def test_a_store_that_cannot_is_asked_so_often_and_no_more(bucket: BucketServer) -> None:
+    bucket.before = lambda method, path: 503
+    with pytest.raises(FetchError):
+        idxfile.open(at("images.idx"))
+    if bucket.package == "obstore":  # fsspec counts for itself
+        assert len(bucket.requests) == 3

@@ -34,8 +34,15 @@ __all__ = [
 
 WRITES = True
 
-_REFUSALS = ("ExpiredToken", "InvalidToken", "TokenRefreshRequired")
-"""What S3 says, with the status of a bad request, of credentials that were good once."""
+_REFUSALS = (
+    "<Code>ExpiredToken</Code>",
+    "<Code>InvalidToken</Code>",
+    "<Code>TokenRefreshRequired</Code>",
+    "status code: 401 ",
+    "status code: 403 ",
+)
+"""What S3 says, with the status of a bad request, of credentials that were good once; and what is
+said of a folder that may not be listed."""
 
 _NO_CREDENTIALS = ("token request", "/latest/api/token", "/computeMetadata/")
 """Where they are asked for at last: of the machine, which is none in that cloud."""
@@ -54,13 +61,18 @@ def open_object(url: str) -> tuple[ObstoreObject, bytes]:
             answer = obstore.get(store, path, options={"range": (0, MAX_HEADER_NBYTES)})
             head, meta = bytes(answer.bytes()), answer.meta
     except FetchError as error:
-        if isinstance(error, (MissingObjectError, DeniedError)):
+        if isinstance(error, (MissingObjectError, DeniedError)) or _is_tired(error.__cause__):
             raise
         with translated(name):  # of an empty object there is no range
             meta, head = obstore.head(store, path), b""
         if meta["size"]:
             raise
     return ObstoreObject(store, path, name, _identity(meta)), head
+
+
+def _is_tired(cause: BaseException | None) -> bool:
+    """Whether obstore has asked as often as it may."""
+    return re.search(r"after [1-9]\d* retries", str(cause)) is not None
 
 
 def store_of(url: str) -> tuple[Any, str]:
@@ -291,7 +303,7 @@ def translated(name: str) -> Iterator[None]:
         raise changed(name, "another version", "one") from error
     except errors.BaseError as error:
         refused = isinstance(error, (errors.PermissionDeniedError, errors.UnauthenticatedError))
-        if refused or any(f"<Code>{word}</Code>" in str(error) for word in _REFUSALS):
+        if refused or any(word in str(error) for word in _REFUSALS):
             raise DeniedError(
                 "the store refuses it", file=name, hint=settings.credentials_hint(name)
             ) from error
