@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("elements", "selection"),
     ("png",),
     ("sheets",),
-    ("opening", "gathering"),
+    ("opening", "gathering", "spooled"),
     ("lazyarray",),
     ("array",),
     ("writer", "items"),

@@ -339,6 +339,24 @@ def test_a_stream_is_kept_since_it_comes_once(packing: str) -> None:
         np.testing.assert_array_equal(x[1], ITEMS[1])
 
 
+@pytest.mark.parametrize("packing", ["raw", "gz", "gz in gz"])
+def test_a_stream_of_bytes_that_is_counted_passes_by(
+    packing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = PACKED.get(packing, bytes)
+    assert idxfile.stats(Pipe(pack(idxfile.encode(WIDE)))).total == WIDE.sum()
+
+    def refused(_: Any) -> None:
+        raise AssertionError("nothing is kept")
+
+    monkeypatch.setattr("idxfile.source.stream.Spool.load", refused)
+    assert idxfile.stats(Pipe(pack(DATA))).total == ITEMS.sum()
+    with pytest.raises(TruncatedError):
+        idxfile.stats(Pipe(pack(DATA[:-1])))
+    with pytest.raises(FormatError, match="after the data"):
+        idxfile.stats(Pipe(pack(DATA + b"1")))
+
+
 def test_what_was_changed_in_memory_is_in_the_blocks() -> None:
     with idxfile.open(GOOD, mode="c") as x:
         blocks = x.blocks(block_nbytes=STEP)
@@ -359,6 +377,7 @@ works = {
     "stats": lambda: idxfile.stats(path).total,
     "blocks": lambda: sum(len(block) for block in idxfile.open(path).blocks()),
     "idx stats": lambda: main(["stats", path]),
+    "idx stats -": lambda: main(["stats", "-"]),
     "in": lambda: 77 in idxfile.open(path),
 }
 idxfile.stats(bytes.fromhex("00000801 00000001 07"))
@@ -380,16 +399,19 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
-@pytest.mark.parametrize("verb", ["stats", "blocks", "idx stats", "in"])
+@pytest.mark.parametrize("verb", ["stats", "blocks", "idx stats", "idx stats -", "in"])
 def test_memory_is_constant_whatever_the_size(verb: str, long: Path, tmp_path: Path) -> None:
     home = {**os.environ, "IDXFILE_HOME": str(tmp_path), "TMPDIR": "/nowhere"}
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, MEASURE, str(long), verb],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=home,
-    )
+    with subprocess.Popen(["cat", str(long)], stdout=subprocess.PIPE) as cat:
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, MEASURE, str(long), verb],
+            stdin=cat.stdout,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=home,
+        )
+        cat.kill()
     assert done.returncode == 0, done.stderr
     assert int(done.stderr.split()[-1]) < 60_000_000
     assert not list(tmp_path.iterdir())  # no index is made for it

@@ -49,7 +49,8 @@ def open(
         byteorder: "little" for a stray file whose elements (not its header) are little-endian.
         problems: "raise", "warn" (read on where nothing must be invented), or "ignore".
         spool_nbytes: a compressed file is inflated once, when the first item is asked for: in
-            memory up to this size, beyond it into a temporary file.
+            memory up to this size, beyond it into a temporary file. Of what is read through by
+            `blocks`, for the first time, nothing is kept.
 
     Returns:
         An `IdxArray`; close it, or use it in a `with` statement.

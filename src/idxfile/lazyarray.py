@@ -23,11 +23,12 @@ from .header import Header
 from .opening import Recipe, ShardRecipe, no_array_error
 from .problems import Handling
 from .selection import Items, in_bounds, select
-from .source import LocalFile, Memory, Source, Spool, judge_spooled
+from .source import LocalFile, Memory, Source, Spool
 from .source.content import UnfitError
 from .source.local import memory_nbytes
 from .source.locking import Lock
 from .source.passing import Elements
+from .spooled import Spooled
 
 if TYPE_CHECKING:
     from .source.members import Shard
@@ -85,23 +86,18 @@ class IdxArray:
         self._recipe = recipe
         self._lock = Lock()
         self._closed = False
-        # A stream that fits into the first kilobyte had an end when its header was judged.
-        self._judged = source.size is not None
         self._stored: Array | None = None
         self._direct: Array | None = None
         self._cold = isinstance(source, LocalFile) and source.size > memory_nbytes() // 2
         """Whether most of the file cannot be in memory: what is asked for is not there yet."""
-        self._ranges: Any = None
-        """The content by ranges, of a compressed file that is made of blocks."""
-        self._ranges_sought = False
-        self._passed_nbytes = 0
-        """How much was inflated for readers that took it in order, and kept by nobody."""
+        self._spooled: Spooled | None = None
+        """How it is read, if it comes only in order."""
         self._of_shards = False
         """Whether single items are taken from the shards that they lie in."""
         self.dtype: np.dtype[Any] = header.dtype
         """The element type, in native byte order."""
         if isinstance(source, Spool):
-            source.limit = header.file_nbytes
+            self._spooled = Spooled(source, header, problems)
         elif hasattr(source, "shard_with") and header.size and not no_array_error(header, ""):
             self._of_shards = True
         elif source.buffer is not None or not header.nbytes:
@@ -147,10 +143,7 @@ class IdxArray:
     @property
     def random_access(self) -> bool:
         """Whether any item is read without those before it: not of what must be inflated whole."""
-        if not isinstance(self._source, Spool):
-            return True
-        ranges = self._blocks_of(self._source)
-        return ranges is not None and ranges.ready
+        return self._spooled is None or self._spooled.random_access
 
     @property
     def far(self) -> bool:
@@ -369,14 +362,15 @@ class IdxArray:
         """As `blocks`, of some neighbours. What lies in a store is fetched ahead."""
         if error := no_array_error(self._header, self.name):
             raise error
-        step = max(1, block_nbytes // max(1, self._header.item_nbytes))
+        step = self._block_items(block_nbytes)
         if self.far:
             self._check_open()
             yield from read_ahead(self._source, self._header, items, step)
             return
-        if items == range(len(self)) and not self.random_access:
+        spooled = self._spooled
+        if spooled is not None and items == range(len(self)) and not spooled.random_access:
             # All of it is wanted: an index would not pay.
-            if self._passes_by():
+            if self._mode != "c" and spooled.passes_by():
                 yield from self.passing(block_nbytes=block_nbytes)
                 return
             self._whole(inflate=True)
@@ -386,44 +380,23 @@ class IdxArray:
             self.read_run(start, block)
             yield block
 
-    def _passes_by(self) -> bool:
-        """Whether who takes all items in order has them inflated, and they are not kept.
+    def passing(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
+        """As `blocks` of a compressed file, inflated for this one reader, however often."""
+        assert self._spooled is not None  # nothing else passes by
+        self._check_open()
+        for block in self._spooled.passing(self._block_items(block_nbytes)):
+            yield block
+            self._check_open()
 
-        Once they are not: most read a file once. Who does so again is likely to go on, and keeping
-        costs no more than inflating twice in all, whatever he does.
-        """
-        source = self._source
-        return (
-            isinstance(source, Spool)
-            and source.size is None
-            and source.repeatable
-            and self._mode != "c"  # what is changed must stand somewhere
-            and self._passed_nbytes < self.nbytes
-        )
+    def read_once(self) -> None:
+        """Have `blocks` of a pipe not kept either, for who knows that he reads nothing but them."""
+        if self._spooled is not None:
+            self._spooled.read_once()
 
     def keep(self) -> None:
         """Have what is inflated kept from now on, for who knows that he reads it more than once."""
-        self._passed_nbytes = self.nbytes
-
-    def passing(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
-        """As `blocks` of a compressed file, inflated for this one reader, however often."""
-        self._check_open()
-        assert isinstance(self._source, Spool)  # nothing else passes by
-        elements = Elements(self._source, self._header, self._problems)
-        step = max(1, block_nbytes // max(1, self._header.item_nbytes))
-        left = self.nbytes
-        self._passed_nbytes += left
-        try:
-            for start in range(0, len(self), step):
-                self._check_open()
-                stop = min(start + step, len(self))
-                block = np.empty((stop - start, *self._header.item_shape), self.dtype)
-                elements.readinto(as_bytes(block))
-                turn(block, self._header.stored_dtype)
-                left -= block.nbytes
-                yield block
-        finally:
-            self._passed_nbytes -= left
+        if self._spooled is not None:
+            self._spooled.keep()
 
     def __contains__(self, value: Any) -> bool:
         """Whether the value stands anywhere, as NumPy's `in` has it; in constant memory."""
@@ -571,34 +544,14 @@ class IdxArray:
             self._check_open()
             if error := no_array_error(self._header, self.name):
                 raise error
-            if isinstance(self._source, Spool):
-                if not inflate and self._mode != "c" and self._in_blocks():
+            if self._spooled is not None:
+                if not inflate and self._mode != "c" and self._spooled.in_blocks():
                     return None
                 with self._lock:
                     if self._stored is None:
-                        self._source.load()
-                        if not self._judged:
-                            source = self._source
-                            found = source.problems
-                            judge_spooled(source, self._header, source.size, found, self._problems)
+                        self._spooled.load()
                         self._attach()
         return self._stored
-
-    def _in_blocks(self) -> bool:
-        """Whether items are had by inflating the blocks around them, and that still pays."""
-        source = self._source
-        assert isinstance(source, Spool)  # nothing else is asked
-        ranges = self._blocks_of(source) if source.size is None else None
-        if ranges is None or self._stored is not None:
-            return False
-        return not source.fits_memory or ranges.inflated_nbytes < self._header.file_nbytes
-
-    def _blocks_of(self, source: Spool) -> Any:
-        with self._lock:
-            if not self._ranges_sought:
-                self._ranges = source.by_blocks()
-                self._ranges_sought = True
-        return self._ranges
 
     def _attach(self) -> None:
         """Lay an array over the bytes of the source, if one can be laid."""
@@ -621,8 +574,8 @@ class IdxArray:
         if header.element.nbytes == 1 and self._mode != "r+":
             self._direct = stored
 
-    def _block_items(self) -> int:
-        return max(1, DEFAULT_BLOCK_NBYTES // max(1, self._header.item_nbytes))
+    def _block_items(self, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> int:
+        return max(1, block_nbytes // max(1, self._header.item_nbytes))
 
     def _read_item(self, item: int) -> Any:
         """One item, fresh and native; a number where items are numbers."""
@@ -641,13 +594,15 @@ class IdxArray:
             return None
         return rows_of(held, stop - first, self._header)[item - first].astype(self.dtype)
 
+    @property
+    def _ranges(self) -> Any:
+        """The content of a compressed file by ranges, where it is read so."""
+        return None if self._spooled is None else self._spooled.ranges
+
     def _fill(self, start: int, target: Array) -> None:
         """Fill a native array with the items from `start` on, by position."""
-        if self._ranges is None:
-            read_items(self._source, self._header, start, target)
-            return
         try:
-            read_items(self._ranges, self._header, start, target)
+            read_items(self._ranges or self._source, self._header, start, target)
         except UnfitError:  # what is wrong is told by whoever inflates it all
             target[...] = self._inflated()[start : start + len(target)]
 
@@ -655,9 +610,8 @@ class IdxArray:
         """A fresh native array of ascending items, by position."""
         if self._ranges is None:
             return gather(self._source, self._header, items, self._block_items())
-        assert isinstance(self._source, Spool)  # nothing else is in blocks
-        few = 2 * len(items) < len(self)
-        if few or (self._ranges.ready and not self._source.fits_memory):
+        assert self._spooled is not None  # nothing else is in blocks
+        if self._spooled.prefers_blocks(len(items)):
             with contextlib.suppress(UnfitError):
                 return gather(self._ranges, self._header, items, self._block_items())
         picked = slice(items.start, items.stop, items.step) if isinstance(items, range) else items

@@ -108,6 +108,8 @@ def stats(file: Any, *, executor: Executor | None = None) -> Stats:
     if isinstance(file, (np.ndarray, IdxArray)) or hasattr(file, "blocks"):
         return _summarise(file, executor)
     with open(file, mmap=False) as array:
+        if array.dtype == np.uint8:  # one pass is enough, and nobody else has the array
+            array.read_once()
         return _summarise(array, executor)
 
 
