@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import pickle
 import pty
@@ -69,7 +70,7 @@ def test_items_come_by_an_index_that_is_made_once(
 
 def test_whoever_waits_is_told_how_far_an_index_is(path: Path) -> None:
     told_of: list[tuple[int, int]] = []
-    with told(lambda *how_far: told_of.append(how_far)), opened(path) as x:
+    with told(lambda _, *how_far: told_of.append(how_far)), opened(path) as x:
         assert np.array_equal(x[7], ARRAY[7])
         size = path.stat().st_size
         assert len(told_of) > 1
@@ -86,11 +87,27 @@ def test_the_end_is_told_also_where_no_index_comes_of_it(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-6] ^= 1
     path.write_bytes(data)
-    told_of: list[tuple[int, int]] = []
-    with told(lambda *how_far: told_of.append(how_far)), opened(path) as x:
-        with pytest.raises(ChecksumError):
-            x[7]
-        assert told_of[-1] == (len(data), len(data))
+    told_of: list[Any] = []
+    tell = told(lambda *how_far: told_of.append(how_far))
+    with tell, opened(path) as x, pytest.raises(ChecksumError):
+        x[7]
+    ended = [what for what, done, total in told_of if done == total]
+    assert ended == ["index x.idx.gz", "inflate x.idx.gz"]
+
+
+def test_whoever_waits_is_told_how_far_all_is_inflated(tmp_path: Path) -> None:
+    """Where it goes into a file; what fits into memory is there before anybody asks."""
+    told_of: list[Any] = []
+    array = np.zeros((5_000, 28, 28), "uint8")
+    data = lzma.compress(idx_bytes(array), preset=0)
+    (tmp_path / "x.xz").write_bytes(data)
+    with told(lambda *how_far: told_of.append(how_far)), opened(tmp_path / "x.xz") as x:
+        assert not x[4_999].any()
+    total = 16 + array.nbytes + 1  # one byte more, which must not be there
+    assert {(what, of) for what, _, of in told_of} == {("inflate x.xz", total)}
+    assert sorted(told_of) == told_of
+    assert [done == total for _, done, _ in told_of] == [False] * (len(told_of) - 1) + [True]
+    assert len(told_of) > 2
 
 
 def test_a_terminal_sees_a_bar_while_an_index_is_made(path: Path) -> None:
@@ -113,7 +130,7 @@ def test_a_terminal_sees_a_bar_while_an_index_is_made(path: Path) -> None:
             os.close(ours)
             assert process.communicate()[0].split() == [b"300000"]
         assert process.returncode == 0
-    assert b"making an index" in shown[0]
+    assert b"index x.idx.gz" in shown[0]
     assert shown[0].endswith(b"\r\n")
     assert b"100%" in shown[0]
     assert shown[1] == b""

@@ -76,16 +76,16 @@ def slabs_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def waiting_bar() -> Iterator[None]:
-    """A bar at a terminal for what a command waits for without having asked: an index is made."""
+    """A bar at a terminal for what a command waits for without having asked, as an index."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     with ExitStack() as stack:
         bars: list[Any] = []
 
-        def advance(done: int, total: int) -> None:
+        def advance(what: str, done: int, total: int) -> None:
             if not bars:
-                bars.append(stack.enter_context(slabs_bar("making an index")))
+                bars.append(stack.enter_context(slabs_bar(printable(what))))
             bars[0](done, total)
             if done >= total:  # what was waited for is printed behind it
                 stack.close()
@@ -179,7 +179,7 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int, int], None] 
     if total < 1 << 26 or not sys.stderr.isatty():
         yield None
         return
-    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
+    with told(None), click.progressbar(length=total, label=label, file=sys.stderr) as bar:
 
         def advance(done: int, all_of_it: int) -> None:
             bar.length = all_of_it

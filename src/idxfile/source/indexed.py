@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -29,7 +29,7 @@ from .local import LocalFile
 from .locking import Lock
 from .places import home
 from .pool import Pool
-from .telling import Tell, listener
+from .telling import telling
 
 __all__ = ["IndexedContent", "indexed"]
 
@@ -172,13 +172,14 @@ class IndexedContent(ContentByRanges):
 
     def _make(self) -> str:
         """Make the index, and give it its name."""
-        folder, tell = _folder(), listener() or _no_one
+        folder = _folder()
         try:
             os.makedirs(folder, exist_ok=True)
             _tidy(folder)
             with tempfile.TemporaryDirectory(prefix=".", dir=folder) as temporary:
                 path = os.path.join(temporary, "index")
                 with (
+                    telling(f"index {os.path.basename(self.name)}", self._outer.size) as tell,
                     Pool(1) as pool,
                     contextlib.closing(_reader_of(self._outer, os.cpu_count() or 1)) as reader,
                 ):
@@ -192,10 +193,8 @@ class IndexedContent(ContentByRanges):
                 return final
         except (OSError, RuntimeError, ValueError) as error:
             raise UnfitError from error
-        finally:
-            tell(self._outer.size, self._outer.size)
 
-    def _inflate_all(self, tell: Tell) -> tuple[int, int]:
+    def _inflate_all(self, tell: Callable[[int], None]) -> tuple[int, int]:
         """How long the content is, and its checksum, as our own reader finds it."""
         position = 0
 
@@ -203,7 +202,7 @@ class IndexedContent(ContentByRanges):
             nonlocal position
             data = self._outer.read_at(position, position + limit)
             position += len(data)
-            tell(min(position, self._outer.size - 1), self._outer.size)  # the end comes later
+            tell(position)
             return data
 
         inflater = Inflater(codec_named("gz"), read)
@@ -211,10 +210,6 @@ class IndexedContent(ContentByRanges):
         if inflater.problems:
             raise UnfitError
         return found
-
-
-def _no_one(done: int, total: int) -> None:
-    """Nobody is told."""
 
 
 _live: weakref.WeakSet[IndexedContent] = weakref.WeakSet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from ..problems import Problem
 from .fileobject import Pipe
 from .local import map_private
 from .locking import Lock
+from .telling import telling
 
 __all__ = ["Spool"]
 
@@ -321,7 +323,8 @@ class Spool:
 
     def _load_into_file(self, bound: int | None) -> memoryview:
         """Spool into an unnamed temporary file, and map it."""
-        with tempfile.TemporaryFile(prefix="idxfile-") as file:
+        what = f"{'inflate' if self.codecs else 'read'} {os.path.basename(self.name)}"
+        with telling(what, bound) as tell, tempfile.TemporaryFile(prefix="idxfile-") as file:
             file.write(self._head)
             count = len(self._head)
             piece = memoryview(bytearray(_PIECE_NBYTES))
@@ -332,5 +335,6 @@ class Spool:
                 count += got
                 if got < want:
                     break
+                tell(count)
             file.flush()
             return memoryview(map_private(file.fileno(), count))
