@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from idxfile.cli import tell
 from idxfile.cli.engines import ENGINES, engine_option, started
+from idxfile.cli.terms import slabs_bar
 from idxfile.errors import MissingExtraError
 from idxfile.slabs.running import Engine, run
 
@@ -133,3 +135,18 @@ def test_names_are_completed() -> None:
     found = option.type.shell_complete(None, option, "pro")  # type: ignore[arg-type]
     assert [item.value for item in found] == ["processes"]
     assert len(option.type.shell_complete(None, option, "")) == len(ENGINES)  # type: ignore[arg-type]
+
+
+def test_a_terminal_is_told_of_each_run_of_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shuffle of more than memory has two."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with slabs_bar("write x") as progress:
+        assert progress is not None
+        for total in (2, 4):
+            for done in range(1, total + 1):
+                progress(done, total)
+    told = terminal.getvalue()
+    assert told.count("100%") >= 2
+    assert "25%" in told.partition("100%")[2]

@@ -64,10 +64,11 @@ def slabs_bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
         bars: list[Any] = []
 
         def advance(done: int, total: int) -> None:
-            if not bars:
+            if not bars or bars[-1].finished:  # other slabs, after those that are done
+                stack.close()
                 bar = click.progressbar(length=total, label=label, file=sys.stderr)
                 bars.append(stack.enter_context(bar))
-            (bar,) = bars
+            bar = bars[-1]
             bar.length = total
             bar.update(done - bar.pos)
 
