@@ -121,6 +121,29 @@ def test_memory_is_that_of_a_block() -> None:
             tracemalloc.stop()
 
 
+def test_all_items_at_once_are_read_into_their_place(inflated: list[int]) -> None:
+    data = gzip.compress(idxfile.encode(WIDE), 1)
+    for read in (
+        lambda x: idxfile.plan(x)[0].read(),
+        lambda x: np.asarray(idxfile.Dataset(x, np.zeros(len(x), int)).images),
+    ):
+        with idxfile.open(data) as x:
+            inflated.clear()
+            tracemalloc.start()
+            try:
+                found = read(x)
+                assert tracemalloc.get_traced_memory()[1] < 1.8 * WIDE.nbytes
+            finally:
+                tracemalloc.stop()
+            np.testing.assert_array_equal(found, WIDE)
+            np.testing.assert_array_equal(read(x), WIDE)
+            np.testing.assert_array_equal(read(x), WIDE)
+            np.testing.assert_array_equal(x[0], WIDE[0])
+            assert sum(inflated) < 2.1 * WIDE.nbytes
+    with idxfile.open(data[:-9]) as x, pytest.raises(TruncatedError):
+        idxfile.plan(x)[0].read()
+
+
 def test_who_looks_at_the_beginning_may_do_so_often(inflated: list[int]) -> None:
     with idxfile.open(gzip.compress(idxfile.encode(ITEMS), 1)) as x:
         for _ in range(5):

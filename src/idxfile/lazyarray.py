@@ -331,6 +331,10 @@ class IdxArray:
         A plain file is read by position: one that is not in memory comes faster so than page by
         page through its map.
         """
+        if self._passes_by(range(start, start + len(out))):
+            for _ in self.passing(out=out):
+                pass
+            return
         stored = self._whole()
         if stored is None or (self._mode != "c" and isinstance(self._source, LocalFile)):
             self._fill(start, out)
@@ -367,24 +371,40 @@ class IdxArray:
             self._check_open()
             yield from read_ahead(self._source, self._header, items, step)
             return
-        spooled = self._spooled
-        if spooled is not None and items == range(len(self)) and not spooled.random_access:
-            # All of it is wanted: an index would not pay.
-            if self._mode != "c" and spooled.passes_by():
-                yield from self.passing(block_nbytes=block_nbytes)
-                return
-            self._whole(inflate=True)
+        if self._passes_by(items):
+            yield from self.passing(block_nbytes=block_nbytes)
+            return
+        if items == range(len(self)) and not self.random_access:
+            self._whole(inflate=True)  # all of it is wanted: an index would not pay
         for start in range(items.start, items.stop, step):
             run = range(start, min(start + step, items.stop))
             block = np.empty((len(run), *self._header.item_shape), self.dtype)
             self.read_run(start, block)
             yield block
 
-    def passing(self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES) -> Iterator[Array]:
-        """As `blocks` of a compressed file, inflated for this one reader, however often."""
+    def _passes_by(self, items: range) -> bool:
+        """Whether so many items are inflated for whoever wants them now, and not kept."""
+        spooled = self._spooled
+        return (
+            spooled is not None
+            and items == range(len(self))
+            and self._mode != "c"  # what is changed must stand somewhere
+            and spooled.passes_by()
+            and not spooled.random_access
+        )
+
+    def passing(
+        self, *, block_nbytes: int = DEFAULT_BLOCK_NBYTES, out: Array | None = None
+    ) -> Iterator[Array]:
+        """As `blocks` of a compressed file, inflated for this one reader, however often.
+
+        Args:
+            block_nbytes: the bytes of a block, about.
+            out: what the blocks are parts of; fresh ones if None.
+        """
         assert self._spooled is not None  # nothing else passes by
         self._check_open()
-        for block in self._spooled.passing(self._block_items(block_nbytes)):
+        for block in self._spooled.passing(self._block_items(block_nbytes), out):
             yield block
             self._check_open()
 

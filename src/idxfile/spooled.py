@@ -94,8 +94,12 @@ class Spooled:
         """Have it kept from now on."""
         self._passed_nbytes = self._header.nbytes
 
-    def passing(self, step: int) -> Iterator[Array]:
-        """Fresh native arrays of `step` neighbours, as they are inflated, for this one reader.
+    def passing(self, step: int, out: Array | None = None) -> Iterator[Array]:
+        """Native arrays of `step` neighbours, as they are inflated, for this one reader.
+
+        Args:
+            step: how many in one.
+            out: what they are parts of; fresh ones if None.
 
         Raises:
             FormatError: in place of the last one, at the latest, if the file is not right.
@@ -106,7 +110,10 @@ class Spooled:
         try:
             for start in range(0, header.shape[0], step):
                 count = min(step, header.shape[0] - start)
-                block = np.empty((count, *header.item_shape), header.dtype)
+                if out is None:
+                    block = np.empty((count, *header.item_shape), header.dtype)
+                else:
+                    block = out[start : start + count]
                 elements.readinto(as_bytes(block))
                 turn(block, header.stored_dtype)
                 left -= block.nbytes
