@@ -657,6 +657,14 @@ def test_pairs_that_do_not_fit_are_named(
     assert err.startswith(f"error: {place}/train-images-idx3-ubyte: {fault}\nhint: ")
     assert not Path("all").exists()
     assert idx("merge", "all", "one", "nix").code == 5
+    assert idx("concat", "all", "one", "two") == Result(
+        2,
+        "",
+        text(
+            "error: one is a folder: `idx merge` joins pairs",
+            "hint: `idx concat --help` tells more",
+        ),
+    )
 
 
 # Standard input and output
@@ -1239,6 +1247,9 @@ def test_the_completion_script_of_every_shell_names_the_command(shell: str) -> N
         ("idx stats pairs/val-labels.idx --split ", ["train", "validation"]),
         ("idx show pairs --split v", ["validation"]),
         ("idx convert pairs x.npz --split v", ["validation"]),
+        ("idx merge all pairs --split ", ["train", "validation"]),
+        ("idx merge --split v", ["validation"]),
+        ("idx show pairs/train-images.idx 0:20 --split ", ["train", "validation"]),
         ("idx select nix --split ", ["train", "test", "validation"]),
         ("idx select s3://bucket/x --split t", ["train", "test"]),
         ("idx split --split ", ["train", "test", "validation"]),

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from ..catalog.table import DatasetFacts, dataset_named, datasets
 from ..errors import printable
 from ..report.facts import counted
-from .offering import beginning, word_before
+from .offering import beginning, words_before
 from .terms import json_option, print_json, table
 
 
@@ -36,7 +36,7 @@ class _KnownDataset(click.ParamType[DatasetFacts]):
 
 def _splits(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The splits of the data set that is named, and the named parts of them."""
-    named = word_before(context, "facts")
+    named = next(iter(words_before(context)), None)
     try:
         facts = named if isinstance(named, DatasetFacts) else dataset_named(str(named))
     except ValueError:

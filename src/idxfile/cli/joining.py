@@ -83,6 +83,11 @@ def concat_command(
     The files must have items of one type and shape. Memory stays constant. `-` as OUT is standard
     output. With --shards, OUT.idx stands for OUT-00000-of-00042.idx and so on, with a manifest.
     """
+    from ..pairs import is_lone_set
+
+    for file in files:
+        if os.path.isdir(file) and not is_lone_set(file):
+            raise click.UsageError(f"{printable(file)} is a folder: `idx merge` joins pairs")
     promised = codec_of_name(out) if codec == "auto" else None
     if blocked and (promised.name if promised else codec) != "gz":
         raise click.UsageError("--blocked is a way of writing gz: name OUT so, or add --codec gz")

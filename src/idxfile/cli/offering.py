@@ -5,6 +5,7 @@ It is asked at every press of a key: neither NumPy nor any file is read for an a
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -27,23 +28,27 @@ def beginning(incomplete: str, names: Iterable[tuple[str, str]]) -> list[Complet
     return [CompletionItem(name, help=what) for name, what in names if name.startswith(incomplete)]
 
 
-def word_before(context: click.Context, parameter: str) -> Any:
-    """The argument that was given; click leaves it aside while a value of an option is missing."""
-    return context.params.get(parameter) or next(iter(context.args), None)
+def words_before(context: click.Context) -> list[Any]:
+    """The arguments given so far; click leaves them aside while a value of an option is missing."""
+    found: list[Any] = list(context.args)
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument) and value is not None:
+            found += value if isinstance(value, tuple) else [value]
+    return found
 
 
 def splits_there(
     context: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The splits that the names in the place say, or the usual ones where they say none."""
-    place = next((word_before(context, key) for key in ("place", "place_", "src")), None)
-    folder = str(place or "")
-    try:
-        names = os.listdir(folder if os.path.isdir(folder) else os.path.dirname(folder) or ".")
-    except OSError:  # an address, or nothing
-        names = []
-    found = {split_of(known.shared) for known in map(file_name, names) if known is not None}
-    return beginning(
-        incomplete,
-        ((split, "") for split in SPLIT_WORDS if split in found or not found - {None}),
-    )
+    """The splits that the names in the places say, or the usual ones where they say none."""
+    found = set()
+    for place in map(str, words_before(context)):
+        folder = place if os.path.isdir(place) else os.path.dirname(place)
+        if not folder and os.path.lexists(place):
+            folder = os.curdir
+        with contextlib.suppress(OSError):  # an address, or no place at all
+            names = map(file_name, os.listdir(folder) if folder else ())
+            found |= {split_of(known.shared) for known in names if known is not None}
+    offered = found - {None} or set(SPLIT_WORDS)
+    return beginning(incomplete, ((split, "") for split in SPLIT_WORDS if split in offered))
