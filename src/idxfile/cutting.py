@@ -22,8 +22,8 @@ from .sending import committed
 from .shards import Manifest, ShardFacts, named_shards
 from .sink import Sink, errors_named, open_sink
 from .source import open_source
-from .source.passing import Elements
 from .source.local import digest_of, write_exactly
+from .source.passing import Elements
 from .source.places import file_of, is_url, local_path, public
 
 __all__: list[str] = []
