@@ -84,3 +84,14 @@ def test_arrays_of_any_byte_order_come_out_native():
     assert items.dtype.isnative
     assert items[2].dtype.isnative
     assert np.array_equal(items[...], A)
+
+
+def test_numbers_and_whether_they_hop():
+    whole = Items([np.arange(5), np.arange(5)])
+    assert whole.numbers(2, 4).tolist() == [2, 3]
+    assert not whole.hops
+    assert not whole.choose([1, 1, 9]).hops
+    mixed = whole.choose([1, 9, 0])
+    assert mixed.hops
+    assert mixed.numbers(1, 3).tolist() == [9, 0]
+    assert mixed.renumbered(np.array([7, 0], "uint32"))[...].tolist() == [2, 0]

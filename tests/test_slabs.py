@@ -329,6 +329,25 @@ def test_the_driver_s_memory_does_not_grow_with_slabs_times_buckets(tmp_path, mo
     assert peak < 4_000_000
 
 
+@pytest.mark.parametrize("by", ["alone", "threads"])
+def test_nothing_is_counted_where_all_items_are_meant(tmp_path, by):
+    """The numbers of eight million items would be 64 MB."""
+    with idxfile.create(tmp_path / "x.idx", dtype="uint8", count=1 << 23) as writer:
+        writer.append(np.arange(1 << 23, dtype="uint32").astype("uint8"))
+    with idxfile.open(tmp_path / "x.idx") as x, ThreadPoolExecutor(1) as threads:
+        executor = threads if by == "threads" else None
+        tracemalloc.start()
+        try:
+            write_items(
+                Items([x]), str(tmp_path / "y.idx"), executor=executor, slab_nbytes=1 << 18, most=0
+            )
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert (tmp_path / "y.idx").read_bytes() == (tmp_path / "x.idx").read_bytes()
+    assert peak < 1 << 25
+
+
 def maps(_: object = None) -> str:
     return Path("/proc/self/maps").read_text()
 

@@ -94,6 +94,16 @@ class Items:
         """Which items of the arrays these are, counted through all of them."""
         return np.arange(len(self)) if self._index is None else self._index
 
+    def numbers(self, low: int, high: int) -> Array:
+        """The part of `index` from `low` to `high`."""
+        return np.arange(low, high) if self._index is None else self._index[low:high]
+
+    @property
+    def hops(self) -> bool:
+        """Whether one of them lies before the one that it comes after."""
+        index = self._index
+        return index is not None and bool((index[1:] < index[:-1]).any())
+
     @property
     def everything(self) -> Items:
         """All items of the arrays, in their order."""

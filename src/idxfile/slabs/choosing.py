@@ -82,17 +82,15 @@ def write_items(
     """
     packing: dict[str, Any] = {"codec": codec, "blocked": blocked}
     packing |= {"shards": shards, "shard_nbytes": shard_nbytes}
-    index = items.index
-    hops = bool((index[1:] < index[:-1]).any())
     if most is None:
         most = _RUN_NBYTES if items.far else memory_nbytes() // 2
-    if hops and items.nbytes > most:
+    if items.nbytes > most and items.hops:
         with _sorted_runs(items, file, executor) as (runs, way):
             _write(runs, file, way, executor, packing)
         return
     piece_nbytes = _CACHED_NBYTES if executor is None and not items.far else _PIECE_NBYTES
     way = _Way(slab_nbytes, piece_nbytes)
-    if hops and items.far:
+    if items.far and items.hops:
         way = _Way(max(slab_nbytes, _RUN_NBYTES), _RUN_NBYTES)
     _write(items, file, way, executor, packing)
 
@@ -186,7 +184,7 @@ def _write(
             parts = [(ground, bounds) for bounds in ground.cut(step)]
         choice_of: Callable[[Bounds], _Choice]
         if is_url(file):
-            choice_of = partial(_sent, way, pickle.dumps(items.everything), items.index)
+            choice_of = partial(_sent, way, pickle.dumps(items.everything), items)
         else:
             laid = stack.enter_context(_laid_aside(way, items, file))
             choice_of = partial(_same, laid)
@@ -202,11 +200,11 @@ def _blocks(items: Items, way: _Way) -> Iterator[Array]:
     if items.far and way.piece_nbytes < _RUN_NBYTES:
         yield from items.blocks(block_nbytes=way.piece_nbytes)  # some are on their way meanwhile
         return
-    everything, index = items.everything, items.index
+    everything = items.everything
     step = max(1, way.piece_nbytes // max(1, items.item_nbytes))
     memory = np.empty((min(step, len(items)), *items.item_shape), items.dtype)
     for low, high in _cut(0, len(items), step):
-        yield way.read(everything, index[low:high], memory[: high - low])
+        yield way.read(everything, items.numbers(low, high), memory[: high - low])
 
 
 class _Choice(Protocol):
@@ -250,8 +248,8 @@ class _Sent:
         )
 
 
-def _sent(way: _Way, recipe: bytes, numbers: Array, bounds: Bounds) -> _Sent:
-    return _Sent(way, recipe, bounds[0], numbers[slice(*bounds)])
+def _sent(way: _Way, recipe: bytes, items: Items, bounds: Bounds) -> _Sent:
+    return _Sent(way, recipe, bounds[0], items.numbers(*bounds))
 
 
 @dataclass(frozen=True)
@@ -279,6 +277,8 @@ def _same(choice: _Laid, bounds: Bounds) -> _Laid:
 
 _EVERYTHING, _NUMBERS = "everything", "numbers"
 
+_NUMBERS_AT_ONCE = 1 << 20
+
 
 @contextlib.contextmanager
 def _laid_aside(way: _Way, items: Items, file: str) -> Iterator[_Laid]:
@@ -287,10 +287,10 @@ def _laid_aside(way: _Way, items: Items, file: str) -> Iterator[_Laid]:
     with hidden_folder(folder) as aside:
         with open(os.path.join(aside, _EVERYTHING), "wb") as recipe:
             pickle.dump(items.everything, recipe)
-        index = np.ascontiguousarray(items.index)
         with open(os.path.join(aside, _NUMBERS), "wb") as numbers:
-            numbers.write(index.data)
-        yield _Laid(way, aside, index.dtype)
+            for bounds in _cut(0, len(items), _NUMBERS_AT_ONCE):
+                numbers.write(np.ascontiguousarray(items.numbers(*bounds)).data)
+        yield _Laid(way, aside, items.numbers(0, 0).dtype)
 
 
 def _loaded(folder: str) -> Items:
