@@ -18,9 +18,11 @@ MOST = 200 * 1_000_000
 
 CHILD = """
 import re, sys, idxfile
+from concurrent.futures import ThreadPoolExecutor
 source, target, *options = sys.argv[1:]
 options = dict(option.split("=") for option in options)
-idxfile.convert(source, target, target_options=options)
+many = ThreadPoolExecutor(int(options.pop("threads"))) if "threads" in options else None
+idxfile.convert(source, target, target_options=options, executor=many)
 with open("/proc/self/status") as file:
     print(int(re.search(r"VmHWM:\\s+(\\d+)", file.read())[1]) * 1024)
 """
@@ -86,6 +88,11 @@ def test_there_and_back(name: str, dtype: str, nbytes: int, room: Path) -> None:
     source = sparse(room / "a.idx", nbytes, dtype)
     assert peak(str(source), f"{room}/b.{suffix}", *options) < MOST
     assert peak(f"{room}/b.{suffix}", f"{room}/c.idx") < MOST
+
+
+def test_by_many_at_once(room: Path) -> None:
+    source = sparse(room / "a.idx", 600_000_000, "float32")
+    assert peak(str(source), f"{room}/b.npy", "threads=3") < MOST
 
 
 def test_a_compressed_file_is_inflated_on_the_way(room: Path) -> None:

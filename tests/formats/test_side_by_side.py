@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import pickle
 import resource
@@ -70,6 +71,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
             target_format="pictures" if name == "pictures" else None,
         )
     np.save(folder / "d.npy", IMAGES.astype("float64"))
+    (folder / "d.npy.gz").write_bytes(gzip.compress((folder / "d.npy").read_bytes()))
     np.save(folder / "fortran.npy", np.asfortranarray(IMAGES))
     idxfile.write(folder / "blocked.idx.gz", IMAGES, blocked=True)
     idxfile.write(folder / "d.idx.gz", IMAGES)
@@ -92,6 +94,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("d.npy", "x.idx", {"scale": (0, 250), "dtype": "int32", "items": slice(7, None)}),
     ("d.npy", "out/", {"dtype": "int16", "labels": "LABELS", "split": "test"}),
     ("fortran.npy", "x.idx", {}),
+    ("d.npy.gz", "x.idx", {"dtype": "int16"}),
     ("d.npz", "out/", {"items": slice(3, 400, 7)}),
     ("d.parquet", "out/", {}),
     ("d.h5", "out/", {"dtype": "int32"}),
@@ -137,6 +140,19 @@ def test_the_same_bytes_as_alone(
 ) -> None:
     alone = written(shelf, case, tmp_path / "alone", None)
     assert alone[0]
+    assert written(shelf, case, tmp_path / "threads", threads) == alone
+    assert written(shelf, case, tmp_path / "processes", processes) == alone
+
+
+@pytest.mark.parametrize(
+    "source", ["d.npy.gz", "d.parquet", "d.h5", "d.tar.gz", "d.zip", "d.idx.gz"]
+)
+def test_the_same_shards_as_alone(
+    shelf: Path, tmp_path: Path, source: str, threads: Executor, processes: Executor
+) -> None:
+    case = (source, "x.parquet", {"shards": 3, "items": slice(7, 480)})
+    alone = written(shelf, case, tmp_path / "alone", None)
+    assert len(alone[0]) == 3
     assert written(shelf, case, tmp_path / "threads", threads) == alone
     assert written(shelf, case, tmp_path / "processes", processes) == alone
 
