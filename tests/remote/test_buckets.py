@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from shelf import BIG, IMAGES, LABELS, WIDE
 
 import idxfile
 from conftest import idx_bytes
-from idxfile import FetchError, FormatError
+from idxfile import FetchError, FormatError, UnsupportedError
 from idxfile.cli import main
 
 OBJECTS = {
@@ -139,7 +140,7 @@ def test_pairs_are_found_beside_and_in_folders(bucket: BucketServer) -> None:
         idxfile.open_dataset(at("nowhere/"))
 
 
-@pytest.mark.parametrize("folder", ["run#5", "100%", "a%20b", "ü ö"])
+@pytest.mark.parametrize("folder", ["run#5", "100%", "a%20b", "ü ö", "q?1"])
 def test_a_name_is_taken_as_it_is_written(bucket: BucketServer, folder: str) -> None:
     idxfile.write(at(f"{folder}/train-images-idx3-ubyte"), IMAGES)
     idxfile.write(at(f"{folder}/train-labels-idx1-ubyte"), LABELS)
@@ -150,6 +151,20 @@ def test_a_name_is_taken_as_it_is_written(bucket: BucketServer, folder: str) -> 
         assert np.array_equal(ds.images[:], IMAGES)
         assert np.array_equal(ds.labels, LABELS)
     assert idxfile.open_dataset(at(f"{folder}/train-images-idx3-ubyte")).labels[0] == LABELS[0]
+    with idxfile.create(at(f"{folder}/x.idx"), dtype="uint8", count=300, shards=3) as writer:
+        writer.append(LABELS)
+    for name in ("x.manifest.json", "x-*-of-00003.idx", "x-*.idx"):
+        with idxfile.open(at(f"{folder}/{name}")) as x:
+            assert np.array_equal(x[:], LABELS)
+    with pytest.raises(FileNotFoundError, match=re.escape(f"s3://shelf/{folder}/no.idx: ")):
+        idxfile.open(at(f"{folder}/no.idx"))
+
+
+def test_an_address_in_a_store_names_no_version(bucket: BucketServer) -> None:
+    secret = f"{at('small.idx')}?versionId=abc"
+    with pytest.raises(UnsupportedError, match=r"small\.idx\?…: an address .* names no version"):
+        idxfile.open(secret)
+    assert not bucket.requests
 
 
 def test_what_stands_behind_a_number_sign_is_no_other_object(bucket: BucketServer) -> None:

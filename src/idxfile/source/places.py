@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from ..codecs import CODECS, codec_of_name
 from ..errors import PairError, printable
@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"\[([*?[])\]")
 """What `glob.escape` makes of a character of a name."""
 
 _NUMBERS = re.compile(r"-\?{5,}(?=-of-[0-9])")
-"""The numbers of shards in a pattern; in an address, where `?` begins the query, `*` stands."""
+"""The numbers of shards in a pattern; in an address, where `?` is no sign of one, `*` stands."""
 
 
 def unescaped(pattern: str) -> str:
@@ -33,13 +33,30 @@ def unescaped(pattern: str) -> str:
     return _ESCAPED.sub(r"\1", pattern)
 
 
-def parts_of(url: str) -> SplitResult:
-    """The parts of an address, which may be the pattern of a set of shards.
+class Address(NamedTuple):
+    """The parts of an address, as they are written."""
 
-    Of web pages alone `#` begins a fragment; in a store it is a character of a name.
-    """
-    is_web = url[:4].lower() == "http"
-    return urlsplit(unescaped(_NUMBERS.sub("-*", url)), allow_fragments=is_web)
+    scheme: str
+    host: str
+    """Of a store: the bucket."""
+    path: str
+    tail: str = ""
+    """Query and fragment of a web page. In a store both are characters of a name."""
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}{self.path}{self.tail}"
+
+
+def parts_of(url: str) -> Address:
+    """The parts of an address, which may be the pattern of a set of shards."""
+    scheme, _, rest = unescaped(_NUMBERS.sub("-*", url)).partition("://")
+    tail = ""
+    if scheme.lower().endswith(("http", "https")):
+        end = re.search(r"[?#]|\Z", rest)
+        assert end is not None  # there is an end
+        rest, tail = rest[: end.start()], rest[end.start() :]
+    host, slash, path = rest.partition("/")
+    return Address(scheme.lower(), host, slash + path, tail)
 
 
 def is_url(place: Any) -> bool:
@@ -102,7 +119,8 @@ def from_anywhere(place: str) -> str:
 def public(place: str) -> str:
     """A place as it may be shown: an address without user, password, query and fragment.
 
-    What stands before the host of Azure's own addresses is no user: it is the container.
+    What stands before the host of Azure's own addresses is no user: it is the container. In a store
+    `?` is a character of a name; what reads as a query all the same may be a signature.
     """
     if is_archive(place):
         member, archive = split_archive(place)
@@ -110,10 +128,11 @@ def public(place: str) -> str:
     if not is_url(place):
         return place
     parts = parts_of(place)
-    user, at, host = parts.netloc.rpartition("@")
+    user, at, host = parts.host.rpartition("@")
     if parts.scheme in ("abfs", "abfss"):
         host = f"{user.partition(':')[0]}{at}{host}"
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    path = re.sub(r"\?[^?/]*=.*", "?…", parts.path, flags=re.DOTALL)
+    return str(Address(parts.scheme, host, path))
 
 
 def beside(url: str, name: str) -> str:
@@ -122,7 +141,7 @@ def beside(url: str, name: str) -> str:
         member, archive = split_archive(url)
         return f"zip://{os.path.join(os.path.dirname(member), name)}::{archive}"
     parts = parts_of(url)
-    return urlunsplit(parts._replace(path=os.path.join(os.path.dirname(parts.path), name)))
+    return str(parts._replace(path=os.path.join(os.path.dirname(parts.path), name)))
 
 
 def file_of(place: str) -> str:

@@ -47,6 +47,12 @@ def _store_of(url: str) -> Any:
     """
     if scheme_of(url) in ("http", "https"):
         return import_module(".http", __name__)
+    if "?versionId=" in url:
+        raise UnsupportedError(
+            "an address in a store names no version: the object as it is now is what it stands for",
+            file=public(url),
+            hint="leave ?versionId=… away; or fetch that version by another program, and open it",
+        )
     known = known_store(url)
     preferred = os.environ.get("IDXFILE_REMOTE") != "fsspec"
     if known is not None and known.obstore and preferred and find_spec("obstore"):
