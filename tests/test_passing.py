@@ -180,6 +180,30 @@ def test_a_compressed_shard_passes_by_whole(
     assert sum(inflated) < 1.1 * items.nbytes
 
 
+def test_compressed_shards_pass_by_as_one(tmp_path: Path, inflated: list[int]) -> None:
+    items = np.concatenate([ITEMS] * 6)
+    for number, part in enumerate(np.split(items, 3)):
+        path = tmp_path / f"x-{number:05d}-of-00003.idx.gz"
+        path.write_bytes(gzip.compress(idxfile.encode(part), 1))
+    with idxfile.open(tmp_path / "x-*.idx.gz") as x:
+        inflated.clear()
+        tracemalloc.start()
+        try:
+            for _ in range(2):
+                next(x.blocks(block_nbytes=STEP))
+            assert sum(len(block) for block in x.blocks(block_nbytes=STEP)) == len(items)
+            assert tracemalloc.get_traced_memory()[1] < 2_000_000 < items.nbytes // 3
+        finally:
+            tracemalloc.stop()
+        for _ in range(3):
+            np.testing.assert_array_equal(joined(x), items)
+        np.testing.assert_array_equal(x[::700], items[::700])
+        assert sum(inflated) < 2.2 * items.nbytes
+    path.write_bytes(path.read_bytes()[:-9])
+    with idxfile.open(tmp_path / "x-*.idx.gz") as x, pytest.raises(TruncatedError):
+        joined(x)
+
+
 # What is wrong
 
 DATA = idxfile.encode(ITEMS)

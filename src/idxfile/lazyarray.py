@@ -28,7 +28,7 @@ from .source.content import UnfitError
 from .source.local import memory_nbytes
 from .source.locking import Lock
 from .source.passing import Elements
-from .spooled import Spooled
+from .spooled import Passes, Spooled
 
 if TYPE_CHECKING:
     from .source.members import Shard
@@ -92,14 +92,17 @@ class IdxArray:
         """Whether most of the file cannot be in memory: what is asked for is not there yet."""
         self._spooled: Spooled | None = None
         """How it is read, if it comes only in order."""
+        self._passes: Passes | None = None
+        """How it is read from front to back, if it must be inflated."""
         self._of_shards = False
         """Whether single items are taken from the shards that they lie in."""
         self.dtype: np.dtype[Any] = header.dtype
         """The element type, in native byte order."""
         if isinstance(source, Spool):
-            self._spooled = Spooled(source, header, problems)
+            self._passes = self._spooled = Spooled(source, header, problems)
         elif hasattr(source, "shard_with") and header.size and not no_array_error(header, ""):
             self._of_shards = True
+            self._passes = Passes(source, header, problems) if source.codecs else None
         elif source.buffer is not None or not header.nbytes:
             self._attach()
 
@@ -384,13 +387,12 @@ class IdxArray:
 
     def _passes_by(self, items: range) -> bool:
         """Whether so many items are inflated for whoever wants them now, and not kept."""
-        spooled = self._spooled
         return (
-            spooled is not None
+            self._passes is not None
             and items == range(len(self))
             and self._mode != "c"  # what is changed must stand somewhere
-            and spooled.passes_by()
-            and not spooled.random_access
+            and self._passes.passes_by()
+            and not (self._spooled is not None and self._spooled.random_access)
         )
 
     def passing(
@@ -402,21 +404,21 @@ class IdxArray:
             block_nbytes: the bytes of a block, about.
             out: what the blocks are parts of; fresh ones if None.
         """
-        assert self._spooled is not None  # nothing else passes by
+        assert self._passes is not None  # nothing else passes by
         self._check_open()
-        for block in self._spooled.passing(self._block_items(block_nbytes), out):
+        for block in self._passes.passing(self._block_items(block_nbytes), out):
             yield block
             self._check_open()
 
     def read_once(self) -> None:
         """Have `blocks` of a pipe not kept either, for who knows that he reads nothing but them."""
-        if self._spooled is not None:
-            self._spooled.read_once()
+        if self._passes is not None:
+            self._passes.read_once()
 
     def keep(self) -> None:
         """Have what is inflated kept from now on, for who knows that he reads it more than once."""
-        if self._spooled is not None:
-            self._spooled.keep()
+        if self._passes is not None:
+            self._passes.keep()
 
     def __contains__(self, value: Any) -> bool:
         """Whether the value stands anywhere, as NumPy's `in` has it; in constant memory."""

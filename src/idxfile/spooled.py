@@ -21,60 +21,23 @@ from .source.passing import Elements
 __all__: list[str] = []
 
 
-class Spooled:
-    """The items of a compressed file, or of a pipe.
+class Passes:
+    """The items of a file that must be inflated, from front to back.
 
     Args:
-        source: the file.
+        source: the file: a `Spool`, or compressed shards.
         header: its header, judged.
         problems: how to handle what is found wrong further on.
     """
 
-    def __init__(self, source: Spool, header: Header, problems: Handling) -> None:
-        source.limit = header.file_nbytes
+    def __init__(self, source: Any, header: Header, problems: Handling) -> None:
         self._source = source
         self._header = header
         self._problems: Handling = problems
-        # A stream that fits into the first kilobyte had an end when its header was judged.
-        self._judged = source.size is not None
         self._passed_nbytes = 0
         """How much was inflated for those who had it pass by."""
         self._once = False
         """Whether nobody will read it a second time, so that it need not be to be had again."""
-        self._lock = Lock()
-        self._sought = False
-        self.ranges: Any = None
-        """The content by ranges, if there is one and somebody has asked for it."""
-
-    # By blocks
-
-    @property
-    def random_access(self) -> bool:
-        """Whether any item is read without those before it."""
-        ranges = self._by_ranges()
-        return ranges is not None and ranges.ready
-
-    def in_blocks(self) -> bool:
-        """Whether items are had by inflating the blocks around them, and that still pays."""
-        source = self._source
-        ranges = self._by_ranges() if source.size is None else None
-        if ranges is None:
-            return False
-        return not source.fits_memory or ranges.inflated_nbytes < self._header.file_nbytes
-
-    def prefers_blocks(self, count: int) -> bool:
-        """Whether so many items, scattered, are better had so than by inflating everything."""
-        few = 2 * count < self._header.shape[0]
-        return few or (self.ranges.ready and not self._source.fits_memory)
-
-    def _by_ranges(self) -> Any:
-        with self._lock:
-            if not self._sought:
-                self.ranges = self._source.by_blocks()
-                self._sought = True
-        return self.ranges
-
-    # Passing by
 
     def passes_by(self) -> bool:
         """Whether who takes all items in order has them pass by, and they are not kept.
@@ -82,9 +45,8 @@ class Spooled:
         The first time they do: most read a file once. Who does so again is likely to go on; so it
         is kept then, and nobody ever has it inflated more than twice in all.
         """
-        source = self._source
-        unread = source.size is None and self._passed_nbytes < self._header.nbytes
-        return unread and (self._once or source.repeatable)
+        unread = not self._source.at_hand and self._passed_nbytes < self._header.nbytes
+        return unread and (self._once or self._source.repeatable)
 
     def read_once(self) -> None:
         """Have it pass by even if it can be had only once."""
@@ -120,6 +82,50 @@ class Spooled:
                 yield block
         finally:
             self._passed_nbytes -= left
+
+
+class Spooled(Passes):
+    """The items of a compressed file, or of a pipe."""
+
+    _source: Spool
+
+    def __init__(self, source: Spool, header: Header, problems: Handling) -> None:
+        super().__init__(source, header, problems)
+        source.limit = header.file_nbytes
+        # A stream that fits into the first kilobyte had an end when its header was judged.
+        self._judged = source.size is not None
+        self._lock = Lock()
+        self._sought = False
+        self.ranges: Any = None
+        """The content by ranges, if there is one and somebody has asked for it."""
+
+    # By blocks
+
+    @property
+    def random_access(self) -> bool:
+        """Whether any item is read without those before it."""
+        ranges = self._by_ranges()
+        return ranges is not None and ranges.ready
+
+    def in_blocks(self) -> bool:
+        """Whether items are had by inflating the blocks around them, and that still pays."""
+        source = self._source
+        ranges = self._by_ranges() if source.size is None else None
+        if ranges is None:
+            return False
+        return not source.fits_memory or ranges.inflated_nbytes < self._header.file_nbytes
+
+    def prefers_blocks(self, count: int) -> bool:
+        """Whether so many items, scattered, are better had so than by inflating everything."""
+        few = 2 * count < self._header.shape[0]
+        return few or (self.ranges.ready and not self._source.fits_memory)
+
+    def _by_ranges(self) -> Any:
+        with self._lock:
+            if not self._sought:
+                self.ranges = self._source.by_blocks()
+                self._sought = True
+        return self.ranges
 
     # Kept
 

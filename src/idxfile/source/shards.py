@@ -61,6 +61,7 @@ class Shards:
     """Many files as one source. Made by `open_source`."""
 
     buffer: memoryview | None = None
+    at_hand, repeatable = False, True
 
     def __init__(self, found: Found, *, mmap: bool, spool_nbytes: int) -> None:
         """Look at the shards, or at their manifest.
@@ -393,6 +394,6 @@ class Shards:
             raise
 
     def _elements_of(self, index: int) -> Elements | HeldInOrder:
-        if index in self._kept:  # it may not be opened twice
+        if index in self._kept or self._held[index] is not None:  # it may not be opened twice
             return HeldInOrder(self._hold(index), self._nbytes_of(index))
         return Elements(self._source_of(index), self._facts[index].header)

@@ -161,6 +161,11 @@ class Spool:
         return problems_of(self.stream) if self._memory is None else self._found
 
     @property
+    def at_hand(self) -> bool:
+        """Whether all of it was read, and is kept or no longer than the head."""
+        return self._size is not None
+
+    @property
     def repeatable(self) -> bool:
         """Whether it can be read from its beginning more than once without being kept."""
         return self._again is not None and getattr(self._outer, "repeatable", True)
