@@ -20,7 +20,8 @@ _TRIES = 1000
 def locked(folder: str) -> Iterator[None]:
     """Hold the folder of a data set: no other process writes into it.
 
-    What is made for that goes with it: the file of the lock, and folders that nothing came into.
+    Where nothing came into it, or all was given up, what was made for that goes: the file of the
+    lock, and folders that are empty then.
     """
     filelock = extra_package("filelock")
     lock = os.path.join(folder, ".lock")
@@ -30,17 +31,20 @@ def locked(folder: str) -> Iterator[None]:
         made = [*_absent(folder)] or made
         try:
             _hold(held, lock)
-        except FileNotFoundError:  # removed between two steps, by whoever held it
+        except (FileNotFoundError, FileExistsError):  # removed meanwhile, by whoever held it
             tries += 1
             if tries > _TRIES:
                 raise
+    given_up = True
     try:
         yield
+        given_up = False
     finally:
         with contextlib.suppress(OSError):
-            os.unlink(lock)
-            for path in made:
-                os.rmdir(path)
+            if given_up or os.listdir(folder) == [os.path.basename(lock)]:
+                os.unlink(lock)
+                for path in made:
+                    os.rmdir(path)
         held.release()
 
 
