@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import lzma
@@ -24,7 +25,8 @@ import pytest
 import idxfile
 from conftest import COMPRESS, MEASURE
 from idxfile.codecs import Inflater
-from idxfile.errors import FormatError, IdxWarning, TruncatedError
+from idxfile.errors import FormatError, IdxWarning, TrailingDataError, TruncatedError
+from idxfile.spooled import Spooled
 
 ITEMS = np.random.default_rng(1).integers(0, 256, (3000, 20, 20), np.uint8)
 ITEMS[:, ::2] = 0
@@ -269,6 +271,29 @@ def test_items_without_elements_are_judged_too(count: int) -> None:
         pytest.raises(FormatError, match="after the data"),
     ):
         list(x.blocks())
+
+
+def test_whoever_is_overtaken_judges_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes_by = Spooled.passes_by
+
+    def overtaken(self: Spooled) -> bool:
+        found = passes_by(self)
+        with contextlib.suppress(FormatError):
+            self.load()  # as another thread does, which is told that there is too much
+        return found
+
+    monkeypatch.setattr(Spooled, "passes_by", overtaken)
+    array = idxfile.open(gzip.compress(idxfile.encode(ITEMS) + b"more", 1))
+    with pytest.raises(TrailingDataError):
+        joined(array)
+
+
+@pytest.mark.parametrize("side", [1 << 24, (1 << 32) - 1])  # no memory, and no NumPy, has them
+def test_an_item_that_no_memory_holds_is_judged_first(side: int) -> None:
+    head = bytes.fromhex("00000803 00000001") + side.to_bytes(4, "big") * 2
+    array = idxfile.open(gzip.compress(head + bytes(5000), 1))
+    with pytest.raises(TruncatedError, match="5,016"):
+        joined(array)
 
 
 def test_junk_behind_the_stream_warns() -> None:

@@ -34,6 +34,8 @@ class Passes:
         self._source = source
         self._header = header
         self._problems: Handling = problems
+        # A stream that fits into the first kilobyte had an end when its header was judged.
+        self._judged = source.size is not None
         self._passed_nbytes = 0
         """How much was inflated for those who had it pass by."""
         self._once = False
@@ -67,21 +69,25 @@ class Passes:
             FormatError: in place of the last one, at the latest, if the file is not right.
         """
         header, left = self._header, self._header.nbytes
-        elements = Elements(self._source, header, self._problems)
+        elements = Elements(self._source, header, self._problems, self._judged)
         self._passed_nbytes += left
         try:
             for start in range(0, header.shape[0], step):
                 count = min(step, header.shape[0] - start)
-                if out is None:
-                    block = np.empty((count, *header.item_shape), header.dtype)
-                else:
-                    block = out[start : start + count]
+                block = self._room(count, elements) if out is None else out[start : start + count]
                 elements.readinto(as_bytes(block))
                 turn(block, header.stored_dtype)
                 left -= block.nbytes
                 yield block
         finally:
             self._passed_nbytes -= left
+
+    def _room(self, count: int, elements: Elements) -> Array:
+        try:
+            return np.empty((count, *self._header.item_shape), self._header.dtype)
+        except (MemoryError, ValueError):  # of an item so large the header lies, most often
+            elements.skip()
+            raise
 
 
 class Spooled(Passes):
@@ -92,8 +98,6 @@ class Spooled(Passes):
     def __init__(self, source: Spool, header: Header, problems: Handling) -> None:
         super().__init__(source, header, problems)
         source.limit = header.file_nbytes
-        # A stream that fits into the first kilobyte had an end when its header was judged.
-        self._judged = source.size is not None
         self._lock = Lock()
         self._sought = False
         self.ranges: Any = None

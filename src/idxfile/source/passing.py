@@ -11,6 +11,8 @@ from .stream import Spool
 
 __all__: list[str] = []
 
+_PIECE_NBYTES = 1 << 18
+
 
 class Elements:
     """The elements of a file in order, judged at their end.
@@ -19,9 +21,17 @@ class Elements:
         source: the file.
         header: its header, judged.
         problems: how to handle what is found wrong.
+        judged: whether its end was judged with its header; by default, where its size is known.
+            Of a source that others read meanwhile, it may be known and wrong.
     """
 
-    def __init__(self, source: Any, header: Header, problems: Handling = "raise") -> None:
+    def __init__(
+        self,
+        source: Any,
+        header: Header,
+        problems: Handling = "raise",
+        judged: bool | None = None,
+    ) -> None:
         self._source = source
         self._header = header
         self._problems: Handling = problems
@@ -29,7 +39,7 @@ class Elements:
             source.limit = header.file_nbytes
         self._stream = InOrder(source)
         self._left = header.nbytes
-        self._judged = source.size is not None
+        self._judged = source.size is not None if judged is None else judged
         before = memoryview(bytearray(header.data_offset))
         self._stream.readinto(before)
 
@@ -47,6 +57,16 @@ class Elements:
         if count < len(view) or not self._left:
             self._finish()
         return count
+
+    def skip(self) -> None:
+        """Read what is left for its judgement alone.
+
+        Raises:
+            FormatError: as `readinto`.
+        """
+        piece = memoryview(bytearray(_PIECE_NBYTES))
+        while self.readinto(piece):
+            pass
 
     def _finish(self) -> None:
         size = self._header.file_nbytes - self._left
