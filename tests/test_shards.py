@@ -213,6 +213,31 @@ def test_a_set_is_not_appended_to(tmp_path: Path) -> None:
         idxfile.append(tmp_path, ITEMS)
 
 
+def test_a_shard_that_a_manifest_lists_is_not_appended_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("x.idx", "y.idx.gz"):
+        idxfile.concat(tmp_path / name, [idxfile.encode(ITEMS)], shards=4)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for shard in ("x-00002-of-00004.idx", "y-00001-of-00004.idx.gz"):
+        with pytest.raises(
+            idxfile.UnsupportedError, match=rf"{shard}: {shard[0]}\.manifest\.json says how"
+        ):
+            idxfile.append(tmp_path / shard, ITEMS)
+        assert main(["append", str(tmp_path / shard), str(tmp_path / "x-*")]) == 4
+        assert "hint: write a new set of another name" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with (
+        pytest.warns(idxfile.IdxWarning, match=r"x\.manifest\.json has its SHA-256"),
+        idxfile.open(tmp_path / "x-00002-of-00004.idx", mode="r+") as x,
+    ):
+        x[0] = x[0]
+    (tmp_path / "x.manifest.json").unlink()
+    idxfile.open(tmp_path / "x-00002-of-00004.idx", mode="r+").close()
+    idxfile.append(tmp_path / "x-00002-of-00004.idx", ITEMS)
+    assert len(idxfile.read(tmp_path / "x-*")) == 2 * len(ITEMS)
+
+
 @pytest.mark.parametrize("broken", range(1, 11))
 def test_a_rename_that_fails_loses_no_shard(tmp_path, monkeypatch, broken):
     """Whichever it is: the old set stands there, whole, or the new one."""
@@ -427,6 +452,9 @@ def test_a_missing_shard_is_no_fault_of_the_manifest(tmp_path: Path) -> None:
         assert [(p.code, p.message) for p in idxfile.check(place).problems] == [
             ("shard-missing", "x-00002-of-00004.idx: missing of 4 shards")
         ]
+        with pytest.raises(idxfile.FormatError, match=r"00002-of-00004\.idx: missing of") as caught:
+            idxfile.open(place)
+        assert caught.value.code == "shard-missing"
 
 
 # Killed

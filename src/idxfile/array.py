@@ -21,6 +21,7 @@ from .opening import (
 )
 from .problems import Handling, settle
 from .source import SPOOL_NBYTES, LocalFile, Spool, header_prefix, judge_spooled
+from .source.finding import manifest_listing
 from .source.local import FileIdentity, reserve
 from .source.passing import Elements
 
@@ -91,6 +92,12 @@ def open(
             raise ValueError(f'{source.name} is {kind}: mode="r+" needs a raw local file')
         if mode == "r+" and header.dialect != "idx":
             raise UnsupportedError("a Lush matrix is read, and never written", file=source.name)
+        if mode == "r+" and (manifest := manifest_listing(source.name)) is not None:
+            text = (
+                f"{printable(source.name)}: {manifest} has its SHA-256, "
+                "and `check` will miss it: remove the manifest when the shard is changed"
+            )
+            warnings.warn(text, IdxWarning, stacklevel=2)
         recipe = recipe_of(reopen, file, options, source)
         if mode == "c" and hasattr(source, "in_memory"):
             source = source.in_memory(spool_nbytes)

@@ -15,7 +15,7 @@ from .errors import UnsupportedError
 from .header import COUNT_OFFSET, MAX_DIMENSION, Header
 from .opening import open_header
 from .source import LocalFile
-from .source.finding import find_shards
+from .source.finding import find_shards, manifest_listing
 from .source.local import write_exactly
 from .source.places import is_url, local_path, public
 from .writer import as_block, create
@@ -38,7 +38,8 @@ def append(file: Any, block: Any, *, cast: Cast = None) -> None:
 
     Raises:
         ValueError: for a block of another shape.
-        UnsupportedError: for a scalar file, another element type, or over 2^32 - 1 items.
+        UnsupportedError: for a scalar file, another element type, or over 2^32 - 1 items; for a
+            shard that a manifest lists.
         FormatError: for a file that is not right as it is.
         OSError: as the system gives it; the old items are intact then.
     """
@@ -56,6 +57,13 @@ def append(file: Any, block: Any, *, cast: Cast = None) -> None:
             "a set of shards is not added to: how many there are stands in every name",
             file=path,
             hint="write a new one: idxfile.concat(new, [old, more], shards=…)",
+        )
+    if (manifest := manifest_listing(path)) is not None:
+        raise UnsupportedError(
+            f"{manifest} says how many items this shard has: with more, its set could not be read",
+            file=path,
+            hint="write a new set of another name, and remove the old one: "
+            "idxfile.concat(new, [old, more], shards=…)",
         )
     with _locked(path) as fd:
         source, header = open_header(path, mmap=False)

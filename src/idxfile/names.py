@@ -41,6 +41,9 @@ _LUSH_ENDS: dict[str, Role] = {"-dat.mat": "images", "-cat.mat": "labels"}
 JOURNAL_SUFFIX = ".journal.jsonl"
 """Behind the name of a file of labels: changes to them, which are no part of any pair."""
 
+INDEX_SUFFIX = ".gzi"
+"""Behind the name of a blocked gzip file: where its members begin."""
+
 _SUFFIXES = tuple(suffix for row in CODECS for suffix in row.suffixes)
 _DECORATION = re.compile(r"[-_.]idx\d+[-_.][a-z]+\d*$|\.idx\d*$|\.bin$", re.IGNORECASE)
 
@@ -56,7 +59,7 @@ class FileName(NamedTuple):
 def file_name(path: str) -> FileName | None:
     """Read the name of a file, or None where it names no role."""
     base = without_number(os.path.basename(path).lower())
-    if base.endswith((JOURNAL_SUFFIX, MANIFEST_SUFFIX)):
+    if base.endswith((JOURNAL_SUFFIX, MANIFEST_SUFFIX, INDEX_SUFFIX)):
         return None
     while base.endswith(_SUFFIXES):
         base = base.rpartition(".")[0]

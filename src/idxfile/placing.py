@@ -31,6 +31,7 @@ __all__: list[str] = []
 
 _REMOVED_AT_ONCE = 16
 _NOT_REPLACED = "a set in a store is not replaced"
+_INTERRUPTED = ", of a writer that was interrupted (then --force removes them) or is at work still"
 
 
 def refuse_other_sets(folder: str, names: ShardName) -> None:
@@ -46,20 +47,61 @@ def refuse_other_sets(folder: str, names: ShardName) -> None:
         FetchError: where a store does not tell.
     """
     there = names_there(folder)
+    within = os.path.join(folder, "")
+    has_manifest = names.manifest_name in there
     for other in sets_of(there, any_kind=True):
-        if (other.stem, other.kind) == (names.stem, names.kind):
-            found = f"{other.total:,} shards of the same name"
-            if other.total != names.total:
-                raise _taken(folder, found, "two sets could not be told apart")
-            if is_url(folder):
-                raise _taken(folder, found, _NOT_REPLACED)
-    if is_url(folder) and names.manifest_name in there:
-        raise _taken(folder, f"{names.manifest_name} already", _NOT_REPLACED)
+        if (other.stem, other.kind) != (names.stem, names.kind):
+            continue
+        count = len({number for number, _ in other.members})
+        is_whole = count >= other.total
+        shards = f"{count:,} shards" if is_whole else f"{count:,} of {other.total:,} shards"
+        if other.total != names.total:
+            why = "of the same name, and two sets could not be told apart"
+        elif not is_url(folder):
+            continue
+        elif has_manifest:
+            why = f"of the same name, and {_NOT_REPLACED}"
+        else:
+            why = f"without a manifest{'' if is_whole else _INTERRUPTED}"
+        raise _taken(within + other.pattern, f"are {shards} {why}")
+    if is_url(folder) and has_manifest:
+        place = beside(within, names.manifest_name)
+        raise _taken(place, f"is a manifest of the same name, and {_NOT_REPLACED}")
 
 
-def _taken(folder: str, found: str, why: str) -> FileExistsError:
-    text = f"There are {found}, and {why}: remove them, or choose another name"
-    return FileExistsError(errno.EEXIST, text, public(folder))
+def _taken(place: str, what: str) -> FileExistsError:
+    text = f"There {what}: remove them, or choose another name"
+    return FileExistsError(errno.EEXIST, text, public(place))
+
+
+def clear_interrupted(folder: str, names: ShardName, sources: Iterable[str | None]) -> None:
+    """Remove what an interrupted writer has left of a set in a store, so that it is written anew.
+
+    A set that could be read is kept: one that has a manifest, and one that has all its shards.
+
+    Args:
+        folder: the address of the folder. On this machine an interrupted set was never seen.
+        names: of the set.
+        sources: the places that the new one is made of.
+
+    Raises:
+        UnsupportedError: where one of these would be removed.
+        FetchError: where the store does not tell.
+    """
+    there = names_there(folder) if is_url(folder) else []
+    mine = (names.stem, names.total, names.kind)
+    named = ((name, shard_name(name)) for name in there)
+    numbers = {name: s.number for name, s in named if s and (s.stem, s.total, s.kind) == mine}
+    if names.manifest_name in there or len({*numbers.values()}) >= names.total:
+        return
+    for source in filter(None, sources):
+        if is_url(source) and os.path.basename(file_of(source)) in numbers:
+            raise UnsupportedError(
+                "it is a shard of the set that would be removed, and is read",
+                file=public(source),
+                hint="choose another name",
+            )
+    remove([beside(folder, name) for name in numbers])
 
 
 def names_there(folder: str) -> list[str]:

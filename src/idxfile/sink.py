@@ -12,13 +12,19 @@ import io
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+import struct
+import warnings
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain
 from typing import Any, Protocol
 
 from .codecs import BLOCK_NBYTES, Codec, blocked_member, codec_named, codec_of_name
-from .sending import open_upload_sink
+from .errors import IdxWarning
+from .names import INDEX_SUFFIX
+from .sending import committed, open_upload_sink
 from .source.local import write_exactly
-from .source.places import file_of, is_url, local_path
+from .source.places import file_of, is_url, local_path, public
 
 __all__ = ["Sink", "open_sink"]
 
@@ -63,7 +69,8 @@ def open_sink(
         target: a path, an address, or a writable binary file object (written from its position,
             not closed).
         codec: gz, bz2, xz, zst; None for raw; "auto" goes by the suffix of the name.
-        blocked: gz only: many small members, for random access.
+        blocked: gz only: many small members, for random access. In a store, a `.gzi` beside the
+            object tells where they are.
         patched: whether `patch` will be called. What is written to an address waits in a temporary
             file then, since no part of an object is changed once it was sent.
         nbytes: how many bytes will be written; 0 where that is not known. The parts of a large
@@ -94,7 +101,8 @@ def open_sink(
             f"file must be a path or a writable binary file object, not {type(target).__name__}"
         )
     if blocked:
-        return BlockedSink(sink)
+        # Near members are found by hopping from one to the next; in a store a hop is a request.
+        return BlockedSink(sink, path + INDEX_SUFFIX if path and is_url(path) else None)
     return sink if row is None else PackedSink(sink, row)
 
 
@@ -293,32 +301,56 @@ class BlockedSink:
 
     patchable = False
 
-    def __init__(self, outer: Sink) -> None:
+    def __init__(self, outer: Sink, index: str | None = None) -> None:
+        """Begin.
+
+        Args:
+            outer: where the members go.
+            index: the address at which to tell where each begins, as `bgzip` does in a `.gzi` file.
+        """
         self.name = outer.name
         self._outer = outer
         self._pending = bytearray()
+        self._index = index
+        self._ends = array("Q")
+        """Where each member ends."""
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
         for start in range(0, len(view), _PIECE_NBYTES):
             self._pending += view[start : start + _PIECE_NBYTES]
             whole = len(self._pending) // BLOCK_NBYTES * BLOCK_NBYTES
-            self._outer.write(
-                b"".join(
-                    blocked_member(self._pending[at : at + BLOCK_NBYTES])
-                    for at in range(0, whole, BLOCK_NBYTES)
-                )
-            )
+            self._put(self._pending[at : at + BLOCK_NBYTES] for at in range(0, whole, BLOCK_NBYTES))
             del self._pending[:whole]
+
+    def _put(self, contents: Iterable[bytearray]) -> None:
+        members = [blocked_member(content) for content in contents]
+        self._outer.write(b"".join(members))
+        begin = self._ends[-1] if self._ends else 0
+        self._ends.extend([*accumulate(map(len, members), initial=begin)][1:])
 
     def patch(self, offset: int, data: bytes) -> None:
         raise ValueError(f"{self.name} is compressed: what was written cannot be changed")
 
     def commit(self) -> None:
         if self._pending:
-            self._outer.write(blocked_member(self._pending))
+            self._put([self._pending])
         self._outer.write(blocked_member(b""))
         self._outer.commit()
+        if self._index is not None:
+            self._write_index(self._index)
+
+    def _write_index(self, place: str) -> None:
+        """Tell where each member begins but the first; the file is whole without it."""
+        begins = self._ends[:-1]
+        pairs = ((begin, number * BLOCK_NBYTES) for number, begin in enumerate(begins, 1))
+        table = [len(begins), *chain.from_iterable(pairs)]
+        try:
+            with committed(open_upload_sink(place, patched=False)) as sink:
+                sink.write(struct.pack(f"<{len(table)}Q", *table))
+        except OSError as error:
+            text = f"{public(place)}: {error.args[0]}; without it, no item can be read alone"
+            warnings.warn(text, IdxWarning, stacklevel=2)
 
     def abort(self) -> None:
         self._outer.abort()

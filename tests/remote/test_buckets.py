@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,57 @@ def test_what_stands_behind_a_number_sign_is_no_other_object(bucket: BucketServe
     for name in ("h#1.idx", "h?1.idx"):
         with pytest.raises(FileNotFoundError):
             idxfile.open(at(name))
+
+
+def test_a_folder_and_a_missing_bucket_are_told(
+    bucket: BucketServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bucket.client.put_object(Bucket="shelf", Key="deep/er/x.idx", Body=OBJECTS["small.idx"])
+    for name in ("mnist", "mnist/", "deep", "deep/"):
+        with pytest.raises(IsADirectoryError, match=f"s3://shelf/{name}: is a folder"):
+            idxfile.open(at(name))
+        assert main(["info", at(name)]) == 5
+        assert "hint: give one of the files in it" in capsys.readouterr().err
+    for name in ("mni", "mnist/train"):
+        with pytest.raises(FileNotFoundError, match="there is no such object"):
+            idxfile.open(at(name))
+    with pytest.raises(FileNotFoundError, match=r"s3://none/x\.idx: there is no such bucket"):
+        idxfile.open("s3://none/x.idx")
+
+
+def test_a_refusal_names_the_credentials(
+    bucket: BucketServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idxfile.write(tmp_path / "x.idx", LABELS)
+    bucket.before = lambda method, path: 403
+    words = ["concat", at("new.idx"), str(tmp_path / "x.idx")]
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert "the store refuses it" in error
+    assert "AWS_ACCESS_KEY_ID" in error
+    assert "--force writes over it" in error
+    assert main([*words, "--force"]) == 5
+    assert "hint: credentials are taken from the environment" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_a_store_that_is_not_there_is_told_by_its_variable(
+    bucket: BucketServer, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with pytest.raises(FetchError, match=r"small\.idx: the store cannot be reached") as caught:
+        idxfile.open(at("small.idx"))
+    assert caught.value.hint is not None
+    assert f"{variable}, which is http://127.0.0.1:9" in caught.value.hint
+
+
+def test_a_busy_store_is_told(bucket: BucketServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    bucket.before = lambda method, path: 503
+    with pytest.raises(FetchError, match="Service Unavailable") as caught:
+        idxfile.open(at("small.idx"))
+    assert caught.value.hint == "try again later"
 
 
 def test_an_object_that_is_called_like_a_pattern(bucket: BucketServer) -> None:

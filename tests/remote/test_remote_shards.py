@@ -155,13 +155,60 @@ def test_a_kill_leaves_a_set_that_is_openly_incomplete(bucket: BucketServer, ite
     if items == 20:
         assert idxfile.read(at("x-*-of-00004.idx")).tolist() == list(range(20))
     else:
-        with pytest.raises(FileNotFoundError, match=r"x-00002-of-00004\.idx"):
-            idxfile.open(at("x-*-of-00004.idx"))
-        with pytest.raises(FormatError, match="missing of 4 shards"):
-            idxfile.open(at("x-*"))
-    with pytest.raises(FileExistsError, match="remove them"):
+        for place in ("x-*-of-00004.idx", "x-*"):
+            with pytest.raises(
+                FormatError, match=r"x-00002-of-00004\.idx, x-00003-of-00004\.idx: missing"
+            ) as caught:
+                idxfile.open(at(place))
+            assert caught.value.code == "shard-missing"
+    told = "are 4 shards without a manifest: remove" if items == 20 else "2 of 4 .* interrupted"
+    with pytest.raises(FileExistsError, match=told) as refused:
         idxfile.create(at("x.idx"), dtype="int16", count=20, shards=4)
+    assert refused.value.filename == at("x-*-of-00004.idx")
     assert bucket.objects() == there
+
+
+def test_what_an_interrupted_writer_left_is_removed_by_force(
+    bucket: BucketServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing else: no set that can be read, and nothing that is read for the new one."""
+    idxfile.write(tmp_path / "a.idx", ITEMS)
+    left = shards_of(ITEMS, "x.idx", 4)
+    del left["x.manifest.json"], left[NAMES[3]]
+    others = {"x-00000-of-00005.idx.npy": b"mine", "x-1.idx": b"mine"}
+    command = ["concat", at("x.idx"), str(tmp_path / "a.idx"), "--shards", "4"]
+    put(bucket, {**left, **others})
+    assert main(command) == 2
+    assert "x-*-of-00004.idx: There are 3 of 4 shards without a manif" in capsys.readouterr().err
+    again = ["concat", at("x.idx"), at(NAMES[0]), at(NAMES[1]), "--shards", "4", "--force"]
+    assert main(again) == 4
+    assert "the set that would be removed" in capsys.readouterr().err
+    assert bucket.objects() == {**left, **others}
+    assert main([*command, "--force"]) == 0
+    assert sorted(bucket.objects()) == sorted([*SET, *others])
+    assert main(["check", at("x-*-of-00004.idx")]) == 0
+    bucket.client.delete_object(Bucket="shelf", Key="x.manifest.json")
+    assert main([*command, "--force"]) == 2
+    assert sorted(bucket.objects()) == sorted([*NAMES, *others])
+
+
+def test_an_interrupted_pair_is_written_by_force(
+    bucket: BucketServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idxfile.write(tmp_path / "train-images-idx3-ubyte", IMAGES)
+    idxfile.write(tmp_path / "train-labels-idx1-ubyte", LABELS)
+    left = "d/train-images-idx3-ubyte-00001-of-00003"
+    for command in ("select", "convert"):
+        put(bucket, {left: b"mine"})
+        words = [command, str(tmp_path), at("d/"), "--shards", "3"]
+        assert main(words) == 2
+        assert "1 of 3 shards without a manifest" in capsys.readouterr().err
+        assert bucket.objects() == {left: b"mine"}
+        assert main([*words, "--force"]) == 0
+        with idxfile.open_dataset(at("d/")) as ds:
+            assert np.array_equal(ds.images[...], IMAGES)
+        for name in bucket.objects():
+            bucket.client.delete_object(Bucket="shelf", Key=name)
 
 
 def test_what_cannot_be_removed_is_told(bucket: BucketServer) -> None:
@@ -188,7 +235,7 @@ def test_a_set_that_is_there_is_not_replaced(
     bucket.client.put_object(Bucket="shelf", Key=there, Body=b"mine")
     with pytest.raises(FileExistsError, match="remove them, or choose another name") as caught:
         idxfile.concat(at("x.idx"), [idx_bytes(ITEMS)], **options)
-    assert caught.value.filename == "s3://shelf/"
+    assert caught.value.filename == at(there.replace("00002", "*").replace("00000", "*"))
     assert bucket.objects() == {there: b"mine"}
 
 
@@ -210,7 +257,7 @@ def test_the_command_concat(
     for more in ([], ["--force"]):
         assert main(["concat", at("x.idx"), *files, "--shards", "4", *more]) == 2
         error = capsys.readouterr().err
-        assert error.startswith("error: s3://shelf/: There are 4 shards of the same name")
+        assert error.startswith(f"error: {at('x-*-of-00004.idx')}: There are 4 shards of the same")
     assert main(["check", at("x-*-of-00004.idx")]) == 0
     assert main(["check", at("x-?????-of-00004.idx")]) == 0
     for more in ([], ["--force"]):
@@ -356,10 +403,11 @@ def test_a_shard_that_is_missing_is_named(bucket: BucketServer) -> None:
         assert [p.code for p in idxfile.check(place).problems] == ["shard-missing"]
     for place in (at("x-*-of-00004.idx"), at("x.manifest.json")):
         with (
-            pytest.raises(FileNotFoundError, match=r"x-00002-of-00004\.idx"),
+            pytest.raises(FormatError, match=r"x-00002-of-00004\.idx: missing of 4") as caught,
             idxfile.open(place) as x,
         ):
             x[...]
+        assert caught.value.code == "shard-missing"
         assert [p.code for p in idxfile.check(place).problems] == ["shard-missing"]
 
 
@@ -510,8 +558,10 @@ def test_the_commands(
     assert "train-images-idx3-ubyte-00001-of-00004: missing of 4 shards" in capsys.readouterr().out
     assert main(["check", at("d/")]) == 1
     place = at("d/train-images-idx3-ubyte-*-of-00004")
-    assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 5
-    assert "00001-of-00004: there is no such object" in capsys.readouterr().err
+    assert main(["convert", "--force", place, str(tmp_path / "all.npy")]) == 3
+    assert "00001-of-00004: missing of 4 shards" in capsys.readouterr().err
+    with pytest.raises(FileNotFoundError):  # what is not there at all is no set that lacks one
+        idxfile.open(at("d/nothing-*-of-00004.idx"))
 
 
 # Of a web server
@@ -569,7 +619,7 @@ FAULTS = {
     "longer": "changed while it was being read",
     "replaced": "changed while it was being read",
     "replaced, matching": "changed while it was being read",
-    "404": "no such object",
+    "404": "00001-of-00004: missing of 4 shards",
     "503": "the store answers 503",
 }
 
@@ -584,7 +634,7 @@ def test_a_fault_of_one_shard(web: RangeServer, fault: str, with_manifest: bool)
     web.instead[f"/ok/d/{IMAGE_SHARD}"] = fault
     message = FAULTS[fault]
     if fault.isdigit() and not with_manifest:
-        with pytest.raises(FetchError, match=message) as caught:
+        with pytest.raises((FormatError, FetchError), match=message) as caught:
             idxfile.open(place)
         assert IMAGE_SHARD in str(caught.value)
         return
@@ -662,6 +712,42 @@ def test_blocks_are_found_by_the_table_beside_an_object(bucket: BucketServer) ->
     put(bucket, {"many.idx.gz.gzi": gzi_of(data)[:-16] + struct.pack("<QQ", 5, 65_280)})
     with idxfile.open(at("many.idx.gz")) as x:
         assert np.array_equal(x[[7, 29_999]], many[[7, 29_999]])
+
+
+@pytest.mark.parametrize("count", [1, 653, 30_000])
+def test_blocked_gzip_is_written_with_its_table(bucket: BucketServer, count: int) -> None:
+    many = np.random.default_rng(4).integers(0, 256, (count, 100), np.uint8)
+    data = idxfile.encode(many, codec="gz", blocked=True)
+    idxfile.write(at("many.idx.gz"), many, blocked=True)
+    assert bucket.objects() == {"many.idx.gz": data, "many.idx.gz.gzi": gzi_of(data)}
+    with idxfile.open(at("many.idx.gz")) as x:
+        assert x.random_access
+        assert np.array_equal(x[count - 1], many[count - 1])
+    # Another object under this name, whose table is that of the old one: it is read all the same.
+    for other in (data + data[-28:], idxfile.encode(many[::-1], codec="gz", blocked=True)):
+        put(bucket, {"many.idx.gz": other})
+        with idxfile.open(at("many.idx.gz")) as x:
+            assert len(x[::-1]) == count
+    put(bucket, {"many.idx.gz": idxfile.encode(many[: count // 2], codec="gz", blocked=True)})
+    assert np.array_equal(idxfile.read(at("many.idx.gz")), many[: count // 2])
+    with idxfile.open(at("many.idx.gz")) as x:
+        assert np.array_equal(x[::-1][:9], many[: count // 2][::-1][:9])
+
+
+def test_a_table_is_no_half_of_a_pair(bucket: BucketServer) -> None:
+    idxfile.write(at("d/train-images-idx3-ubyte.gz"), IMAGES, blocked=True)
+    idxfile.write(at("d/train-labels-idx1-ubyte.gz"), LABELS, blocked=True)
+    with idxfile.open_dataset(at("d/")) as ds:
+        assert np.array_equal(ds.labels, LABELS)
+    assert idxfile.check(at("d/train-images-idx3-ubyte.gz")).ok
+
+
+def test_without_its_table_blocked_gzip_is_whole(bucket: BucketServer) -> None:
+    bucket.before = lambda method, path: 403 if path.endswith(".gzi") and method != "GET" else None
+    with pytest.warns(idxfile.IdxWarning, match=r"s3://shelf/x\.idx\.gz\.gzi: .*refuses it"):
+        idxfile.write(at("x.idx.gz"), ITEMS, blocked=True)
+    assert list(bucket.objects()) == ["x.idx.gz"]
+    assert np.array_equal(idxfile.read(at("x.idx.gz")), ITEMS)
 
 
 def range_nbytes(wanted: str | None) -> int:

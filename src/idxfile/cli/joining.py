@@ -16,6 +16,7 @@ import idxfile
 from ..codecs import codec_of_name
 from ..cutting import shard_count
 from ..errors import FormatError, UnsupportedError, printable
+from ..placing import clear_interrupted
 from ..report.facts import counted
 from ..shards import named_shards
 from ..source.places import beside, file_of, is_url
@@ -95,7 +96,7 @@ def concat_command(
         raise click.UsageError("--shards are files: OUT cannot be standard output")
     written = out
     if cut:
-        written = _set_of(out, cut.get("shards") or _number(files, **cut), force)
+        written = _set_of(out, cut.get("shards") or _number(files, **cut), force, files)
     else:
         refuse_to_overwrite(out, force)
     target = sys.stdout.buffer if out == "-" else out
@@ -123,14 +124,18 @@ def _number(files: Sequence[str], shard_nbytes: int) -> int:
     return shard_count(whole, None, shard_nbytes) or 1
 
 
-def _set_of(out: str, shards: int, force: bool) -> str:
+def _set_of(out: str, shards: int, force: bool, files: Sequence[str]) -> str:
     """The pattern of the shards that a file stands for.
 
+    With `force`, what an interrupted writer left of them in a store is removed.
+
     Raises:
-        click.UsageError: for a shard here that would be replaced; in a store none is, ever.
+        click.UsageError: for a shard here that would be replaced; in a store none is.
     """
     names = named_shards(os.path.basename(file_of(out)), shards)
     if is_url(out):
+        if force:
+            clear_interrupted(beside(out, ""), names, files)
         return beside(out, names.pattern)
     folder = os.path.dirname(out)
     for number in range(shards):

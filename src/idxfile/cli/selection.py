@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +16,9 @@ import idxfile
 from ..catalog.table import datasets
 from ..errors import IdxError, printable, sides
 from ..names import file_name
-from ..source.places import find_partner, is_folder, is_url
+from ..placing import clear_interrupted
+from ..shards import shard_name
+from ..source.places import beside, file_of, find_partner, is_folder, is_url
 from .engines import engine_option, started
 from .offering import splits_there
 from .sharding import shards_options
@@ -281,7 +284,11 @@ def save_pairs(
         for place in ds.saved_names(out, codec=codec, **cut):
             if not cut:
                 refuse_to_overwrite(place, force)
-            elif not is_url(place):  # a set in a store is never replaced
+            elif is_url(place):  # a whole set in a store is never replaced
+                names = shard_name(os.path.basename(file_of(place)))
+                if force and names is not None:
+                    clear_interrupted(beside(place, ""), names, [ds.images.name])
+            else:
                 for path in glob.glob(place):
                     refuse_to_overwrite(path, force)
     with started(engine, f"write {printable(out)}") as executor:

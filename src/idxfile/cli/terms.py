@@ -50,7 +50,8 @@ def refuse_to_overwrite(path: str, force: bool) -> None:
         if exists(path):
             raise click.UsageError(f"{shown} exists; --force writes over it")
     except PermissionError as error:
-        text = f"{shown}: it cannot be told whether it is there; --force writes over it"
+        reasons = [*error.args[:1], getattr(error, "hint", None), "--force writes over it"]
+        text = f"{shown}: {printable('; '.join(map(str, filter(None, reasons))))}"
         raise click.UsageError(text) from error
 
 

@@ -17,7 +17,7 @@ from ..classes import CLASSES_FILE
 from ..cutting import check_number, facts_of, shard_count
 from ..errors import UnsupportedError
 from ..header import Header
-from ..placing import new_in_store, refuse_other_sets
+from ..placing import clear_interrupted, new_in_store, refuse_other_sets
 from ..sending import send_file
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
@@ -125,11 +125,14 @@ def _write_to_folder(written: Any, target: Target, shards: int) -> None:
 def _write_to_store(written: Any, target: Target, shards: int, nothing: Columns) -> None:
     """Write each part as an object of each set; what tells of them comes last."""
     folder, name = beside(target.path, ""), _name(target)
+    sources = [getattr(array, "name", None) for array in nothing.arrays.values()]
     with contextlib.ExitStack() as stack:
         sample = stack.enter_context(temporary_folder())
         made = [name] if name else [*_write_shard(target, sample, name, (0, nothing))]
         sets = {each: _names(each, shards) for each in made if each != CLASSES_FILE}
         for names in sets.values():
+            if target.overwrite is True:
+                clear_interrupted(folder, names, sources)
             stack.enter_context(new_in_store(folder, names))
         shown_last = stack.enter_context(result(folder, "files", target.overwrite))
         made_by = written(partial(_send_shard, target, sets))

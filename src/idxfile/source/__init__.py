@@ -148,9 +148,10 @@ def _open_outermost(
                 place, lambda where: open_outer_source(where, mmap, spool_nbytes), spool_nbytes
             )
         if is_url(place):
-            from .remote import open_remote
+            from .remote import folder_told, open_remote
 
-            return open_remote(place, spool_nbytes)
+            with folder_told(place):
+                return open_remote(place, spool_nbytes)
         return _open_path(place, mmap, spool_nbytes, writeable)
     if isinstance(file, int):
         raise TypeError("file must be a path, bytes or a file object, not an int")
@@ -182,11 +183,14 @@ def open_outer_source(place: Any, mmap: bool = False, spool_nbytes: int = SPOOL_
 
 def _open_several(file: Any, mmap: bool, spool_nbytes: int) -> Shards | None:
     """Open what stands for several files; None where it stands for one."""
-    from .finding import find_shards
+    from .finding import absent_told, find_shards
     from .shards import Shards
 
     found = find_shards(file)
-    return None if found is None else Shards(found, mmap=mmap, spool_nbytes=spool_nbytes)
+    if found is None:
+        return None
+    with absent_told(found):
+        return Shards(found, mmap=mmap, spool_nbytes=spool_nbytes)
 
 
 def _open_path(

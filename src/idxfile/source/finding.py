@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import glob
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ..shards import (
     Manifest,
     ShardName,
     ShardSet,
+    missing_shards,
     read_manifest,
     sets_of,
     shard_name,
@@ -119,6 +121,59 @@ def other_files(found: Found, manifest: Manifest) -> Problem | None:
         expected=there,
         hint="it is of other files of this name: remove it, or write the set again",
     )
+
+
+@contextlib.contextmanager
+def absent_told(found: Found) -> Iterator[None]:
+    """A block that opens shards; one that is not there is missing of the set, here and in a store.
+
+    Raises:
+        FormatError: for such a one.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        problem = _absent(found, error)
+        if problem is None:
+            raise
+        raise problem.error(found.name) from error
+
+
+def _absent(found: Found, error: FileNotFoundError) -> Problem | None:
+    """Which shards of a set are not there, once one was looked for in vain.
+
+    The folder is asked, so that all of them are named; where it does not tell, the one is.
+
+    Returns:
+        None for what is no set, and where a pattern fits nothing at all: that is no missing shard.
+    """
+    if found.manifest_place is None:
+        return None
+    folder = found.manifest_place[: len(found.manifest_place) - len(_base(found.manifest_place))]
+    try:
+        there = {*map(_base, names_in(folder or os.curdir) or ())}
+    except OSError:
+        there = set()
+    names = [name for name in found.names if name not in there]
+    if not there:
+        names = [_base(getattr(error, "file", None) or os.fsdecode(error.filename))]
+    elif len(names) == len(found.places) and found.manifest is None:
+        return None
+    return missing_shards(names, len(found.places)) if names else None
+
+
+def manifest_listing(path: str) -> str | None:
+    """The name of the manifest beside a local file that has it as a shard; None where none has."""
+    base = os.path.basename(path)
+    parts = shard_name(base)
+    if parts is None:
+        return None
+    place = path[: len(path) - len(base)] + parts.manifest_name
+    try:
+        names = [shard.name for shard in _read(place).shards]
+    except (OSError, FormatError):  # there is none, or nobody goes by it
+        return None
+    return printable(parts.manifest_name) if base in names else None
 
 
 def _number_of(name: str) -> int | None:

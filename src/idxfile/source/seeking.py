@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from ..errors import IdxError
+from ..names import INDEX_SUFFIX
 from ..problems import Problem
 from .blocked import HEADER_NBYTES, inflate_member, member_nbytes
 from .content import Block, ContentByRanges, UnfitError
@@ -194,7 +195,7 @@ class GzipMembers:
 def _of_table_beside(outer: Any, nbytes: int) -> GzipMembers | None:
     """The members by the table beside the file; without a right one by hops, if it is near."""
     far = is_far(outer.name)
-    table = (_table_afar if far else _table_beside)(f"{outer.name}.gzi", outer)
+    table = (_table_afar if far else _table_beside)(outer.name + INDEX_SUFFIX, outer)
     if table is not None:
         with contextlib.suppress(UnfitError):
             return GzipMembers.of_table(outer, nbytes, table)

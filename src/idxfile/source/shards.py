@@ -22,7 +22,7 @@ from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem, settle
 from . import open_source
 from .ahead import Ahead
-from .finding import Found
+from .finding import Found, absent_told
 from .holding import Held, HeldInOrder, Overflow, ShardsInOrder, header_of, most_held
 from .locking import Lock
 from .members import (
@@ -52,7 +52,6 @@ _ASKED_AT_ONCE = 8
 _PART_NBYTES = 1 << 23
 _LOCKS = 16
 
-
 _Group = tuple[int, list[tuple[int, memoryview]]]
 """A shard, and buffers to fill, each from its own byte of the elements of it."""
 
@@ -72,6 +71,7 @@ class Shards:
             spool_nbytes: as for `open_source`, for all shards together.
         """
         settle(found.problems, "raise", found.name)
+        self._found = found
         self.name = found.name
         self.place = found.place
         self.problems: list[Problem] = []
@@ -355,7 +355,8 @@ class Shards:
         if index in self._kept:
             return self._kept[index]
         place, known = self._places[index], self._facts[index]
-        source = open_source(place, mmap=self._mmap, spool_nbytes=self._spool_nbytes)
+        with absent_told(self._found):
+            source = open_source(place, mmap=self._mmap, spool_nbytes=self._spool_nbytes)
         try:
             check_unchanged(source, known)
             header = header_of(source)

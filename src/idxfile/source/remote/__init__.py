@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from ...errors import UnsupportedError
+from ...errors import FetchError, UnsupportedError
 from ..places import is_archive, public
 from ..stream import Spool
-from .faults import DeniedError
+from .faults import DeniedError, FolderError, MissingObjectError
 from .object import (
     RemoteFile,
     RemoteIdentity,
@@ -31,6 +32,7 @@ __all__ = [
     "RemoteIdentity",
     "check_writes",
     "exists",
+    "folder_told",
     "list_folder",
     "open_remote",
     "open_upload",
@@ -74,6 +76,21 @@ def open_remote(url: str, spool_nbytes: int) -> RemoteFile | Spool:
     return spool
 
 
+@contextlib.contextmanager
+def folder_told(url: str) -> Iterator[None]:
+    """A block that opens an object; where there is none, and a folder is, the error tells so."""
+    try:
+        yield
+    except MissingObjectError:
+        is_folder = getattr(_store_of(url), "is_folder", None)  # others tell unasked, or never
+        told = False
+        with contextlib.suppress(FetchError):  # it may be hidden
+            told = is_folder is not None and is_folder(url)
+        if told:
+            raise FolderError(public(url)) from None
+        raise
+
+
 def exists(url: str) -> bool:
     """Whether there is an object at an address, or a member in an archive.
 
@@ -85,7 +102,7 @@ def exists(url: str) -> bool:
         if is_archive(url):
             return url in (list_folder(url) or ())
         open_remote(url, 0).close()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return False
     except DeniedError as error:
         text = f"it cannot be told whether it is there: {error.args[0]}"

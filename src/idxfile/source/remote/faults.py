@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.utils
 import random
+import re
 import time
 from typing import NamedTuple
 
@@ -39,6 +40,13 @@ class MissingObjectError(FetchError, FileNotFoundError):
     """There is no such object."""
 
 
+class FolderError(FetchError, IsADirectoryError):
+    """There are objects whose names begin so, and none that is called so."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("is a folder", file=url, hint="give one of the files in it")
+
+
 class DeniedError(FetchError, PermissionError):
     """The store does not give it to whoever asks so."""
 
@@ -63,6 +71,17 @@ def status_error(url: str, status: int, reason: str) -> FetchError:
         )
     hint = "try again later" if status in RETRIED_STATUS else "look at the address"
     return FetchError(f"the store answers {text}", file=url, found=status, hint=hint)
+
+
+def missing_error(url: str, told: BaseException) -> MissingObjectError:
+    """The error for an object that is not there, as a package tells; or for its bucket."""
+    bucket = re.search(
+        r"No ?Such ?Bucket|(bucket|container) does not exist|ContainerNotFound",
+        str(told),
+        re.IGNORECASE,
+    )
+    what = "object" if bucket is None else "bucket"
+    return MissingObjectError(f"there is no such {what}", file=url, hint="look at the address")
 
 
 def changed(url: str, found: object, expected: object) -> IdxError:

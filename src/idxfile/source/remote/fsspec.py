@@ -7,6 +7,7 @@ each batch of reads: what was read before it is of the version that was opened.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import logging
 from functools import cache
@@ -17,7 +18,14 @@ from ...errors import FetchError, MissingExtraError, UnsupportedError
 from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults, settings
-from .faults import DeniedError, MissingObjectError, SilentStoreError, changed, pause
+from .faults import (
+    DeniedError,
+    FolderError,
+    SilentStoreError,
+    changed,
+    missing_error,
+    pause,
+)
 from .object import UPLOAD_PIECE_NBYTES, RemoteIdentity
 from .stores import known_store, scheme_of, spelled
 
@@ -32,6 +40,11 @@ __all__ = [
 WRITES = True
 
 _VERSIONS = ("ETag", "etag", "e_tag", "checksum", "md5Hash", "version_id", "sha", "blob_id")
+_UNREACHED = {
+    "ClientConnectorError",  # aiohttp
+    "EndpointConnectionError",  # botocore
+    "ServiceRequestError",  # azure
+}
 _TIMES = ("LastModified", "last_modified", "last_commit", "mtime", "modified", "updated", "created")
 
 
@@ -49,7 +62,7 @@ def open_object(url: str) -> tuple[FsspecObject, bytes] | WholeStream:
     name = public(url)
     facts = _facts(name, fs, path)
     if facts.get("type") == "directory":
-        raise FetchError("is a folder", file=name, hint="give one of the files in it")
+        raise FolderError(name)
     identity = _identity(facts)
     if identity.size is None:
         return WholeStream(asked(name, lambda: fs.open(path, "rb")), name, identity)
@@ -261,10 +274,15 @@ def asked(name: str, work: Any, attempts: int | None = None) -> Any:
 
 def _is_network(error: Exception) -> bool:
     """Whether an error is of a connection, as the libraries below fsspec call theirs."""
-    names = {kind.__name__ for kind in type(error).__mro__}
+    names = _kinds(error)
     if "ClientConnectorError" in names:  # nobody is there
         return False
     return bool(names & {"ClientConnectionError", "ClientPayloadError", "HTTPClientError"})
+
+
+def _kinds(error: Exception) -> set[str]:
+    """What an error is, by the names of its classes: the packages of them may not be there."""
+    return {kind.__name__ for kind in type(error).__mro__}
 
 
 def _is_refusal(error: BaseException | None) -> bool:
@@ -289,9 +307,15 @@ def _translated(name: str, error: Exception) -> Exception:
             f"the store refuses it ({what})", file=name, hint=settings.credentials_hint(name)
         )
     if isinstance(error, FileNotFoundError):
-        return MissingObjectError("there is no such object", file=name, hint="look at the address")
+        return missing_error(name, error)
     if isinstance(error, TimeoutError):
         tried = f"tried {faults.LIMITS.attempts} times"
         return SilentStoreError(f"nothing came in time, {tried}", file=name, hint="try later")
+    if isinstance(error, OSError) and error.errno == errno.EBUSY:  # as s3fs puts 503
+        text = f"the store is busy ({error.strerror or what})"
+        return FetchError(text, file=name, hint="try again later")
+    if _kinds(error) & _UNREACHED or isinstance(error, ConnectionError):
+        hint = settings.reach_hint(name)
+        return FetchError(f"the store cannot be reached ({what})", file=name, hint=hint)
     kind = type(error).__name__
     return FetchError(f"it cannot be had ({kind}: {what})", file=name, hint="look at the address")

@@ -20,12 +20,20 @@ from ...errors import FetchError
 from ...header import MAX_HEADER_NBYTES
 from ..places import public
 from . import faults, settings
-from .faults import DeniedError, MissingObjectError, changed, pause, public_text
+from .faults import (
+    DeniedError,
+    MissingObjectError,
+    changed,
+    missing_error,
+    pause,
+    public_text,
+)
 from .object import UPLOAD_PIECE_NBYTES, RemoteIdentity
 from .stores import spelled
 
 __all__ = [
     "ObstoreObject",
+    "is_folder",
     "list_folder",
     "open_object",
     "open_upload",
@@ -138,12 +146,20 @@ def _refuse_after_fork(name: str) -> None:
 
 def list_folder(url: str) -> list[str] | None:
     """The addresses of the objects in a folder."""
-    store, path = store_of(url)
     scheme, bucket, _ = _parts_of(url)
+    return sorted(f"{scheme}://{bucket}/{each['path']}" for each in _listed(url)["objects"])
+
+
+def is_folder(url: str) -> bool:
+    """Whether there are objects in it."""
+    return any(_listed(url).values())
+
+
+def _listed(url: str) -> Any:
+    """What lies in a folder: its objects, and the folders in it."""
+    store, path = store_of(url)
     with translated(public(url)):
-        obstore = import_module("obstore")
-        found = obstore.list_with_delimiter(store, path.rstrip("/") or None)["objects"]
-    return sorted(f"{scheme}://{bucket}/{each['path']}" for each in found)
+        return import_module("obstore").list_with_delimiter(store, path.rstrip("/") or None)
 
 
 class ObstoreObject:
@@ -296,9 +312,7 @@ def translated(name: str) -> Iterator[None]:
     except (FileNotFoundError, errors.NotFoundError) as error:
         if isinstance(error, FetchError):
             raise
-        raise MissingObjectError(
-            "there is no such object", file=name, hint="look at the address"
-        ) from error
+        raise missing_error(name, error) from error
     except errors.PreconditionError as error:
         raise changed(name, "another version", "one") from error
     except errors.BaseError as error:
@@ -311,8 +325,8 @@ def translated(name: str) -> Iterator[None]:
             raise DeniedError(
                 "there are no credentials", file=name, hint=settings.credentials_hint(name)
             ) from error
-        raise FetchError(
-            f"the store does not answer as it should: {public_text(str(error))}",
-            file=name,
-            hint="look at the address, the region and the credentials",
-        ) from error
+        unreached = "error sending request" in str(error)
+        what = f"the store {'cannot be reached' if unreached else 'does not answer as it should'}"
+        passing = re.search(r"status code: (?:429|5\d\d) ", str(error))
+        hint = "try again later" if passing else settings.reach_hint(name)
+        raise FetchError(f"{what}: {public_text(str(error))}", file=name, hint=hint) from error

@@ -10,10 +10,11 @@ import json
 import os
 from typing import Any
 
+from ..places import public
 from .faults import DeniedError
 from .stores import AMAZON, AZURE, GOOGLE, known_store
 
-__all__ = ["credentials_hint", "for_fsspec", "for_obstore", "is_plain"]
+__all__ = ["credentials_hint", "for_fsspec", "for_obstore", "is_plain", "reach_hint"]
 
 
 def credentials_hint(url: str) -> str:
@@ -56,15 +57,35 @@ def for_fsspec(scheme: str) -> dict[str, Any]:
 
 def is_plain(scheme: str) -> bool:
     """Whether a cloud is to be spoken to without encryption, as an emulator on this machine is."""
-    store = known_store(scheme)
-    if store is AMAZON:
-        endpoint = _first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-    elif store is AZURE:
-        given = _azure_of(_first("AZURE_STORAGE_CONNECTION_STRING"))
-        endpoint = given.get("endpoint") or _first("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-    else:
-        endpoint = _google_emulator() or _first("GOOGLE_BASE_URL")
-    return (endpoint or "").startswith("http://")
+    return _endpoint(scheme)[1].startswith("http://")
+
+
+def reach_hint(url: str) -> str:
+    """Where to look when a store cannot be reached, or does not answer as it should."""
+    name, endpoint = _endpoint(url)
+    if not endpoint:
+        return "look at the address, the region and the credentials"
+    return f"look at {name}, which is {public(endpoint)}; else at the address and the credentials"
+
+
+_ENDPOINTS = {
+    AMAZON: ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    AZURE: ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+    GOOGLE: ("STORAGE_EMULATOR_HOST", "GOOGLE_BASE_URL"),
+}
+
+
+def _endpoint(url: str) -> tuple[str, str]:
+    """Where a cloud is to be found, if that is said, and the variable that says so."""
+    store = known_store(url)
+    if store is AZURE:
+        name = "AZURE_STORAGE_CONNECTION_STRING"
+        if endpoint := _azure_of(_first(name)).get("endpoint"):
+            return name, endpoint
+    names = _ENDPOINTS.get(store, ()) if store else ()
+    name = next(filter(os.environ.get, names), "")
+    endpoint = _google_emulator() if name == "STORAGE_EMULATOR_HOST" else _first(name)
+    return name, endpoint or ""
 
 
 def _azure_of(connection: str | None) -> dict[str, Any]:
