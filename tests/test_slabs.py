@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -211,6 +212,36 @@ def die(slab: object) -> None:
 def test_work_that_kills_every_worker_ends():
     with Processes(1) as executor, pytest.raises(Exception, match="terminated abruptly"):
         list(idxfile.run(die, [1], executor=executor))
+
+
+def wait_for_ctrl_c(folder: str, number: int) -> None:
+    """Waits for Ctrl-C."""
+    Path(folder, f"{number}.{os.getpid()}").touch()
+    while True:
+        time.sleep(0.005)
+
+
+def pid_of(folder: Path, number: int) -> int:
+    """The process in which a call waits."""
+    while not (found := list(folder.glob(f"{number}.*"))):
+        time.sleep(0.005)
+    return int(found[0].suffix[1:])
+
+
+def test_ctrl_c_ends_what_runs_and_what_is_queued_and_no_worker(tmp_path, capfd):
+    with Processes(1) as executor:
+        futures = [executor.submit(wait_for_ctrl_c, str(tmp_path), n) for n in range(3)]
+        worker = pid_of(tmp_path, 0)
+        os.kill(worker, signal.SIGINT)
+        for future in futures:
+            with pytest.raises(KeyboardInterrupt):
+                future.result(60)
+        os.kill(worker, signal.SIGINT)  # while it waits
+        with contextlib.suppress(KeyboardInterrupt):  # or begins on this
+            executor.submit(os.getpid).result(60)
+        assert executor.submit(os.getpid).result(60) == worker
+    assert len(os.listdir(tmp_path)) == 1
+    assert "Traceback" not in capfd.readouterr().err
 
 
 # Writing by position

@@ -48,8 +48,10 @@ CONVERT = ("convert", "PAIR/train-images-idx3-ubyte", "OUT/x.idx", "--dtype=int3
 CONVERT_PAIR = ("convert", "PAIR", "OUT/", "--dtype=int32")
 
 
-def interrupted(pair: Path, out: Path, engine: str, number: int, *words: str) -> tuple[int, str]:
-    """Send a signal to a command and all that it started, as soon as it begins to write."""
+def interrupted(
+    pair: Path, out: Path, engine: str, number: int, *words: str, after: float = 0
+) -> tuple[int, str]:
+    """Send a signal to a command and all that it started, some seconds after it began to write."""
     if words[0] == "convert":
         out.mkdir()
     words = tuple(word.replace("PAIR", str(pair)).replace("OUT", str(out)) for word in words)
@@ -62,6 +64,7 @@ def interrupted(pair: Path, out: Path, engine: str, number: int, *words: str) ->
     while not (out.is_dir() and os.listdir(out)):
         assert job.poll() is None, job.communicate()
         time.sleep(0.001)
+    time.sleep(after)
     os.killpg(job.pid, number)
     return job.wait(60), job.communicate()[1]
 
@@ -86,6 +89,18 @@ def test_ctrl_c_ends_a_job_in_peace(
     assert code == 130, told
     assert told.strip() == "interrupted"
     nothing_left(tmp_path / "out")
+
+
+@pytest.mark.parametrize("after", [0.02, 0.04, 0.1, 0.2, 0.3, 0.4, 0.6])
+def test_ctrl_c_while_processes_begin_is_no_traceback(
+    pair: Path, tmp_path: Path, after: float
+) -> None:
+    """Whatever they do just then: beginning, importing, waiting, working."""
+    words = (*CONVERT, "--shards=4")
+    out = tmp_path / "out"
+    code, told = interrupted(pair, out, "processes=2", signal.SIGINT, *words, after=after)
+    assert (code, told.strip()) == (130, "interrupted")
+    nothing_left(out)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Ctrl-C at moments when nothing of an executor is half done."""
+"""Ctrl-C at moments when nothing of an executor is half done, here and in its processes."""
 
 from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from time import monotonic
@@ -56,3 +56,59 @@ def wait_for(futures: Collection[Future[Any]], seconds: float = math.inf) -> Non
         with undisturbed():
             if not wait(futures, _MOMENT).not_done:
                 return
+
+
+class _Ears:
+    """What a worker process has heard of Ctrl-C, which reaches all processes of a terminal."""
+
+    heard = -math.inf
+    """When it came last."""
+    working = False
+    """Whether a call runs, which it may end."""
+
+    def hear(self, *_: Any) -> None:
+        """End the call that runs, once; between calls nothing is to be interrupted."""
+        self.heard = monotonic()
+        working, self.working = self.working, False
+        if working:
+            raise KeyboardInterrupt
+
+
+_ears = _Ears()
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes that are begun in this block do not hear Ctrl-C, until they `listen`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def listen() -> None:
+    """In a process that was begun for work: Ctrl-C ends calls of `interruptible`, and no more.
+
+    What comes while such a process imports, or waits, would be a traceback on the terminal.
+    """
+    signal.signal(signal.SIGINT, _ears.hear)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def interruptible(
+    since: float, function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> R:
+    """A call in a process that listens; a Ctrl-C that came after `since` ends it as well.
+
+    Raises:
+        KeyboardInterrupt: that of `since`, or one that comes meanwhile.
+    """
+    _ears.working = True
+    try:
+        if _ears.heard >= since:
+            raise KeyboardInterrupt
+        return function(*args, **kwargs)
+    finally:
+        _ears.working = False

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .interrupts import result_of, undisturbed, wait_for
+from .interrupts import interruptible, listen, result_of, undisturbed, wait_for
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -192,7 +193,8 @@ class Processes(Executor):
         # Forked children would inherit the locks of threads that do not live in them.
         ways = multiprocessing.get_all_start_methods()
         way = "forkserver" if "forkserver" in ways else "spawn"
-        return ProcessPoolExecutor(self._workers, multiprocessing.get_context(way))
+        context = multiprocessing.get_context(way)
+        return ProcessPoolExecutor(self._workers, context, initializer=listen)
 
     def _attempt(
         self, result: _Task[R], attempts: int, fn: Callable[..., R], args: Any, kwargs: Any
@@ -200,7 +202,8 @@ class Processes(Executor):
         with self._lock:
             pool = self._pool
         try:
-            inner = result.inner = pool.submit(fn, *args, **kwargs)
+            inner = pool.submit(interruptible, monotonic(), fn, args, kwargs)
+            result.inner = inner
         except RuntimeError as error:  # it is broken, or was shut down meanwhile
             self._again(error, pool, result, attempts, fn, args, kwargs)
             return
