@@ -325,6 +325,11 @@ def test_labels_that_are_none():
         Dataset(np.zeros((3,), int), np.zeros((3, 2, 2), "uint8"))
 
 
+def test_a_scalar_is_no_set():
+    with pytest.raises(PairError, match="a scalar has no items"):
+        open_dataset((b"\0\0\x08\0\5", idxfile.encode(np.array([1], "uint8"))))
+
+
 def test_merging_what_does_not_fit():
     ds = Dataset(*make())
     with pytest.raises(PairError, match=r"int32 5 × 5; those of the ones before are int32 2 × 3"):

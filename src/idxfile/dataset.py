@@ -65,7 +65,10 @@ class Dataset:
         split: str | None = None,
     ) -> None:
         if not isinstance(images, Items):
-            images = Items([images if isinstance(images, IdxArray) else np.asarray(images)])
+            images = images if isinstance(images, IdxArray) else np.asarray(images)
+            if not images.ndim:
+                raise PairError("images: a scalar has no items", found=[])
+            images = Items([images])
         self._images: Items = images
         self._table: Array = np.asarray(labels)
         if self._table.ndim not in (1, 2) or self._table.dtype.kind not in "iu":
