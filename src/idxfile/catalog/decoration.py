@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
 from ..dataset import Dataset
+from ..errors import IdxWarning, printable
 from ..header import Header
 from ..lazyarray import IdxArray
 from ..pairs import open_dataset
 from ..report.facts import make_out
 from ..source import open_source
-from .recognition import BY_NAME, Claim, Known, files_like, matching, named_so, recognise
+from .recognition import (
+    BY_NAME,
+    Claim,
+    Known,
+    files_like,
+    matching,
+    may_lie_transposed,
+    named_so,
+    recognise,
+)
 from .table import DatasetFacts, FileFacts
 
 __all__: list[str] = []
@@ -25,14 +36,19 @@ def recognise_dataset(place: Any, **options: Any) -> Dataset:
 
     Images and labels are held against the catalogue by their digests: as files that lie here, or as
     the IDX files that they came from. Where no digest of such a content is known, names that no
-    other data set has, both shapes, and labels that all have a class tell.
+    other data set has, both shapes, and labels that all have a class tell. Which way images lie
+    no name tells: those are left as they are.
 
     Args:
         place: a data set as it was opened, or what `open_dataset` takes.
         options: of `open_dataset`.
 
     Returns:
-        The data set, named, and upright: `place` itself but for what lies transposed.
+        The data set, named, and upright where its content is known: `place` itself but for what
+        lies transposed.
+
+    Warns:
+        IdxWarning: for images that may lie transposed.
     """
     ds = place if isinstance(place, Dataset) else open_dataset(place, **options)
     arrays = ds.images.arrays
@@ -49,7 +65,12 @@ def recognise_dataset(place: Any, **options: Any) -> Dataset:
         if any(row.file == labels and row.dataset is facts for row in partners) and (
             known.remark != BY_NAME or _all_have_classes(ds, facts, labels)
         ):
-            return decorated(ds, facts, split)
+            if known.remark != BY_NAME:
+                return decorated(ds, facts, split)
+            if facts.transposed:
+                where = printable(ds.images.name or "images")
+                warnings.warn(f"{where}: {may_lie_transposed(facts)}", IdxWarning, stacklevel=2)
+            return named(ds, facts, split)
     return ds
 
 
@@ -92,8 +113,12 @@ def _all_have_classes(ds: Dataset, facts: DatasetFacts, labels: FileFacts | None
 
 def decorated(ds: Dataset, facts: DatasetFacts, split: str | None) -> Dataset:
     """A data set as it was opened, with all that is known of it, and upright."""
-    upright = ds.transpose() if facts.transposed else ds
-    upright.name, upright.split = facts.name, split
-    upright.classes = facts.classes or None
-    upright.columns = facts.columns if len(facts.columns) == ds.table.shape[1] else None
-    return upright
+    return named(ds.transpose() if facts.transposed else ds, facts, split)
+
+
+def named(ds: Dataset, facts: DatasetFacts, split: str | None) -> Dataset:
+    """A data set with its name, split, classes and columns."""
+    ds.name, ds.split = facts.name, split
+    ds.classes = facts.classes or None
+    ds.columns = facts.columns if len(facts.columns) == ds.table.shape[1] else None
+    return ds

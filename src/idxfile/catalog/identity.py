@@ -11,7 +11,7 @@ from ..errors import FormatError
 from ..header import ByteOrder, Header, examine
 from ..report.facts import counted, make_out
 from ..source import Source, header_prefix, open_source
-from .recognition import Known, files_like, named_so, recognise
+from .recognition import BY_NAME, Known, files_like, may_lie_transposed, named_so, recognise
 
 __all__ = ["Identity", "identify"]
 
@@ -111,6 +111,8 @@ def _identify_known(source: Source, what: str, known: list[Known]) -> Identity:
     hint = None
     if first.dataset.transposed and first.file.role == "images":
         hint = f"the images lie transposed; `fetch('{first.dataset.name}')` turns them"
+        if first.remark == BY_NAME:
+            hint = may_lie_transposed(first.dataset)
     return Identity(
         source.name,
         f"{names}; {what}",

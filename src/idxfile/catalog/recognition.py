@@ -52,6 +52,14 @@ BY_NAME = "by its name and shape"
 """The remark on a file whose content could not be held against anything."""
 
 
+def may_lie_transposed(facts: DatasetFacts) -> str:
+    """What is to be known of images that are those of a data set by their name alone."""
+    return (
+        f"images of {facts.title} were published transposed; no checksum tells whether these still "
+        "are, and they are taken as they lie (`idx select --transpose` turns them)"
+    )
+
+
 class Claim(NamedTuple):
     """What the bytes of a file would have to be, for it to be a known one."""
 
