@@ -121,6 +121,7 @@ def check_identity(place: str, source: Any, identity: Any) -> None:
             found=now,
             expected=identity,
             hint="open it again in the process that sent it",
+            code="changed",
         )
 
 

@@ -235,7 +235,11 @@ def _ragged(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 REFUSED = {
-    "there is no column 'item'": (lambda ds: ds.drop_columns(["item"]), {}),
+    "there is no column 'item'(.|\n)*return the column of item numbers as well": (
+        lambda ds: ds.drop_columns(["item"]),
+        {},
+    ),
+    "there is no column 'item', but": (lambda ds: ds.drop_columns(["item"]), {}),
     "there is no column 'picture'": (lambda ds: ds, {"image": "picture"}),
     "holds no item numbers": (lambda ds: ds, {"item": "image"}),
     r"item [\d,]+ is there twice": (lambda ds: ds.union(ds), {}),

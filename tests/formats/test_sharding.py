@@ -74,7 +74,8 @@ def test_shards_of_other_formats(npz, tmp_path):
     names = sorted(name for name in os.listdir(tmp_path) if "parquet" in name)
     assert names == ["a-00000-of-00002.parquet", "a-00001-of-00002.parquet"]
     assert sum(pq.read_table(tmp_path / name).num_rows for name in names) == 50
-    convert(source, tmp_path / "a.csv.gz", shards=2)
+    done = convert(source, tmp_path / "a.csv.gz", shards=2)
+    assert done.target == str(tmp_path / "a-?????-of-00002.csv.gz")
     convert(tmp_path / "a-00001-of-00002.csv.gz", tmp_path / "back.idx", column="images")
     assert np.array_equal(idxfile.read(tmp_path / "back.idx").reshape(-1, 4, 5), images[51:])
 

@@ -81,8 +81,9 @@ def test_a_replaced_object_is_noticed(bucket: BucketServer) -> None:
         bucket.client.put_object(Bucket="shelf", Key="images.idx", Body=other)
         with pytest.raises(FormatError, match="changed while it was being read"):
             x[6]
-    with pytest.raises(FormatError, match="has changed since it was pickled"):
+    with pytest.raises(FormatError, match="has changed since it was pickled") as caught:
         pickle.loads(travelling)
+    assert caught.value.code == "changed"
 
 
 def test_a_pickle_is_a_recipe(bucket: BucketServer) -> None:

@@ -39,6 +39,7 @@ class Conversion:
 
     source: str
     target: str
+    """What was written, as it is opened: of shards their pattern; of a pair the folder."""
     source_format: str
     target_format: str
     columns: dict[str, tuple[str, tuple[int, ...]]]
@@ -170,7 +171,7 @@ def convert(
             sets = _splits(columns, goal) if split == ALL else [columns]
             for one in sets:
                 number = shards_of(one, goal, shards, shard_nbytes)
-                write_shards(one, goal, number, executor, meter.tell)
+                target = write_shards(one, goal, number, executor, meter.tell)
         elif verb == "lay" and all(array.shape for array in columns.arrays.values()):
             fill(columns, goal, executor, meter.tell, names)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -63,7 +64,7 @@ def write_shards(
     shards: int,
     executor: Executor | None,
     tell: Callable[[int], None],
-) -> None:
+) -> str:
     """Write columns as shards; all appear at the end, under `x-00000-of-00042.idx` for `x.idx`.
 
     Args:
@@ -73,6 +74,9 @@ def write_shards(
         shards: how many: as many items in one as in another, or one more.
         executor: who writes the shards, all of which see the folder; None: this thread.
         tell: called with the bytes that are done.
+
+    Returns:
+        The pattern of the shards; of a pair, which are two sets, the folder.
 
     Raises:
         FileExistsError: for a file that must not be replaced, and for another set of that name.
@@ -100,6 +104,12 @@ def write_shards(
         _write_to_store(written, target, shards, parts_of(columns, 0, 0))
     else:
         _write_to_folder(written, target, shards)
+    if not _name(target):
+        return target.path
+    pattern = _names(_name(target), shards).pattern
+    if is_url(target.path):
+        return beside(target.path, pattern)
+    return os.path.join(glob.escape(os.path.dirname(target.path)), pattern)
 
 
 def _write_to_folder(written: Any, target: Target, shards: int) -> None:

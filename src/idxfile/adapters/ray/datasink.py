@@ -92,7 +92,7 @@ class IdxDatasink(Datasink[Any]):
         ]
 
     def _write(self, batch: dict[str, Array]) -> _Written:
-        numbers = _column(batch, self._item, "item=None takes the rows in their order")
+        numbers = _column(batch, self._item, _KEEP_ITEM)
         whole = numbers.dtype.kind in "iu" and numbers.ndim == 1
         if not (whole and numbers.min() >= 0 and numbers.max() < MAX_DIMENSION):
             raise UnsupportedError(f"column {self._item!r} holds no item numbers")
@@ -159,6 +159,12 @@ class _Written:
 def _numpy(block: Any) -> dict[str, Array]:
     columns: dict[str, Array] = BlockAccessor.for_block(block).to_batch_format("numpy")
     return columns
+
+
+_KEEP_ITEM = (
+    "have the functions of map and map_batches return the column of item numbers as well; "
+    "item=None takes the rows in the order in which they come"
+)
 
 
 def _column(columns: dict[str, Array], name: str, hint: str) -> Array:
