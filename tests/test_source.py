@@ -37,6 +37,7 @@ from idxfile.errors import FormatError, IdxError, UnsupportedError
 from idxfile.source import InOrder, Spool, header_prefix, open_outer_source, open_source, pieces
 from idxfile.source.local import reserve
 from idxfile.source.locking import Lock
+from idxfile.source.places import beside, public
 from idxfile.source.seeking import GzipMembers
 
 NOISE = random.Random(3).randbytes(5000)
@@ -47,6 +48,28 @@ RANGES = [(0, 0), (0, 1), (5, 9), (0, 1024), (1000, 1100), (4990, 5000), (4990, 
 def spool_nbytes(request: pytest.FixtureRequest) -> int:
     """How much of a stream stays in memory: all of it, or nothing."""
     return 1 << 28 if request.param == "in memory" else 0
+
+
+# Addresses
+
+ADDRESSES = {
+    "https://me:pw@h/d/x?sig=1#f": ("https://h/d/x", "https://me:pw@h/d/z?sig=1#f"),
+    "simplecache::https://me:pw@h/x?sig=1": (
+        "simplecache::https://h/x",
+        "simplecache::https://me:pw@h/z?sig=1",
+    ),
+    "simplecache::s3://b/x#1": ("simplecache::s3://b/x#1", "simplecache::s3://b/z"),
+    "s3://b/a?1/x?2\n": ("s3://b/a?1/x?2\n", "s3://b/a?1/z"),
+    "s3://b/x?sig=abc": ("s3://b/x?…", "s3://b/z"),
+    "abfs://c:pw@host/x?1": ("abfs://c@host/x?1", "abfs://c:pw@host/z"),
+    "memory:///d/x": ("memory:///d/x", "memory:///d/z"),
+    "s3://b": ("s3://b", "s3://b/z"),
+}
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+def test_an_address_is_shown_without_secrets_and_has_neighbours(url: str) -> None:
+    assert (public(url), beside(url, "z")) == ADDRESSES[url]
 
 
 # The same bytes of everything

@@ -190,6 +190,11 @@ def test_a_folder_and_a_missing_bucket_are_told(
             idxfile.open(at(name))
     with pytest.raises(FileNotFoundError, match=r"s3://none/x\.idx: there is no such bucket"):
         idxfile.open("s3://none/x.idx")
+    for place in ("s3://none/", "s3://none/x-*"):
+        with pytest.raises(FileNotFoundError, match="there is no such bucket"):
+            idxfile.open(place)
+    with pytest.raises(FileNotFoundError, match=r"s3://none/x\S+: there is no such bucket"):
+        idxfile.concat("s3://none/x.idx", [OBJECTS["small.idx"]], shards=2)
 
 
 def test_a_refusal_names_the_credentials(
@@ -237,8 +242,9 @@ def test_a_name_with_an_empty_part(bucket: BucketServer) -> None:
     if bucket.package == "fsspec":
         assert np.array_equal(idxfile.read(at("a//x.idx")), LABELS)
     else:
-        with pytest.raises(FetchError, match="no empty part of a name"):
-            idxfile.open(at("a//x.idx"))
+        for name in ("a//x.idx", "a\nb.idx"):
+            with pytest.raises(FetchError, match="no empty part of a name"):
+                idxfile.open(at(name))
 
 
 def _in_a_fork(function: Callable[[], object]) -> str:

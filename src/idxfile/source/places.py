@@ -141,7 +141,7 @@ def beside(url: str, name: str) -> str:
         member, archive = split_archive(url)
         return f"zip://{os.path.join(os.path.dirname(member), name)}::{archive}"
     parts = parts_of(url)
-    return str(parts._replace(path=os.path.join(os.path.dirname(parts.path), name)))
+    return str(parts._replace(path=os.path.join(os.path.dirname(parts.path or "/"), name)))
 
 
 def file_of(place: str) -> str:

@@ -73,15 +73,20 @@ def status_error(url: str, status: int, reason: str) -> FetchError:
     return FetchError(f"the store answers {text}", file=url, found=status, hint=hint)
 
 
+_BUCKET = re.compile(
+    r"NoSuchBucket|ContainerNotFound|(?:bucket|container) does not exist", re.IGNORECASE
+)
+
+
 def missing_error(url: str, told: BaseException) -> MissingObjectError:
     """The error for an object that is not there, as a package tells; or for its bucket."""
-    bucket = re.search(
-        r"No ?Such ?Bucket|(bucket|container) does not exist|ContainerNotFound",
-        str(told),
-        re.IGNORECASE,
-    )
-    what = "object" if bucket is None else "bucket"
+    what = "bucket" if is_of_bucket(told) else "object"
     return MissingObjectError(f"there is no such {what}", file=url, hint="look at the address")
+
+
+def is_of_bucket(told: BaseException) -> bool:
+    """Whether it is a bucket that is not there, as a package tells."""
+    return _BUCKET.search(str(told)) is not None
 
 
 def changed(url: str, found: object, expected: object) -> IdxError:

@@ -24,6 +24,7 @@ from .faults import (
     DeniedError,
     MissingObjectError,
     changed,
+    is_of_bucket,
     missing_error,
     pause,
     public_text,
@@ -87,9 +88,9 @@ def store_of(url: str) -> tuple[Any, str]:
     """The bucket that an address lies in, and the path of the object in it."""
     scheme, bucket, path = _parts_of(spelled(url))
     _refuse_after_fork(public(url))
-    if re.search(r"(?:^|/)\.{0,2}/|/\.{1,2}$", path):
+    if re.search(r"(?:^|/)\.{0,2}/|/\.{1,2}$|[\0-\x1f\x7f]", path):
         raise FetchError(
-            "obstore takes no empty part of a name, and none that is . or ..",
+            "obstore takes no empty part of a name, none that is . or .., and no control character",
             file=public(url),
             hint="look at the address; IDXFILE_REMOTE=fsspec takes such names as they are",
         )
@@ -316,6 +317,8 @@ def translated(name: str) -> Iterator[None]:
     except errors.PreconditionError as error:
         raise changed(name, "another version", "one") from error
     except errors.BaseError as error:
+        if is_of_bucket(error):  # of a listing this is told so
+            raise missing_error(name, error) from error
         refused = isinstance(error, (errors.PermissionDeniedError, errors.UnauthenticatedError))
         if refused or any(word in str(error) for word in _REFUSALS):
             raise DeniedError(
