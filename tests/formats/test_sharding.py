@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -86,6 +86,33 @@ def test_one_type_for_all_shards(tmp_path):
     assert idxfile.read(f"{tmp_path}/a-*-of-00003.idx").dtype == np.int16
     convert(f"{tmp_path}/a-*-of-00003.idx", tmp_path / "b.npy")
     assert np.load(tmp_path / "b.npy").tolist() == list(range(-3, 997))
+
+
+class LosesWorkers(Executor):
+    """The first who writes a shard is lost, and leaves what nobody has ended."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def submit(self, function, *args):
+        function(*args)
+        for folder in self.folder.glob(".*/*/"):
+            (folder / ".0123.new.x.idx").write_bytes(b"half")
+        found = Future()
+        found.set_result(function(*args))
+        return found
+
+
+def test_what_a_lost_worker_leaves_is_no_part_of_a_set(npz, tmp_path):
+    source, images, labels = npz
+    out = tmp_path / "out"
+    for target in (f"{out}/", f"{out}/x.csv"):
+        convert(source, target, split="train", shards=3, executor=LosesWorkers(out))
+    ds = idxfile.open_dataset(out, split="train")
+    assert np.array_equal(ds.images[...], images)
+    assert np.array_equal(ds.labels, labels)
+    assert len(os.listdir(out)) == 2 * 4 + 3
+    assert not [name for name in os.listdir(out) if name.startswith(".")]
 
 
 @pytest.mark.parametrize("kind", ["here", "processes"])

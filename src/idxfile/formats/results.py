@@ -118,10 +118,14 @@ def result(target: str, kind: Kind, overwrite: Overwrite) -> contextlib.Abstract
 
 @contextlib.contextmanager
 def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
-    """A temporary folder whose files are moved into a folder at the end, beside what is there."""
+    """A temporary folder whose files are moved into a folder at the end, beside what is there.
+
+    Folders in it are not: who writes may have some for the while.
+    """
     with hidden_folder(folder) as aside:
         yield aside
-        moves = [(os.path.join(aside, n), os.path.join(folder, n)) for n in os.listdir(aside)]
+        files = [entry.name for entry in os.scandir(aside) if entry.is_file()]
+        moves = [(os.path.join(aside, name), os.path.join(folder, name)) for name in files]
         moves = [(new, name) for new, name in moves if not _same(new, name)]
         for _, name in moves if not overwrite else ():
             if os.path.lexists(name):

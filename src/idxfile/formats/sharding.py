@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -118,18 +118,16 @@ def _write_to_folder(written: Any, target: Target, shards: int) -> None:
     os.makedirs(folder or os.curdir, exist_ok=True)
     with result(os.path.join(folder or os.curdir, ""), "files", target.overwrite) as aside:
         made_by = written(partial(_write_shard, target, os.path.abspath(aside), name))
-        for made in made_by[0]:
+        for made in made_by[0].files:
             if made == CLASSES_FILE:  # the same in each
-                os.replace(os.path.join(aside, "0", made), os.path.join(aside, made))
+                os.replace(os.path.join(made_by[0].folder, made), os.path.join(aside, made))
                 continue
             names = _names(made, shards)
             refuse_other_sets(folder or os.curdir, names)
-            for number in range(shards):
-                old = os.path.join(aside, str(number), made)
+            for number, shard in enumerate(made_by):
+                old = os.path.join(shard.folder, made)
                 os.replace(old, os.path.join(aside, names.numbered(number)))
-            _write_manifest(aside, names, [shard[made] for shard in made_by])
-        for number in range(shards):
-            shutil.rmtree(os.path.join(aside, str(number)))
+            _write_manifest(aside, names, [shard.files[made] for shard in made_by])
 
 
 def _write_to_store(written: Any, target: Target, shards: int, nothing: Columns) -> None:
@@ -138,17 +136,18 @@ def _write_to_store(written: Any, target: Target, shards: int, nothing: Columns)
     sources = [getattr(array, "name", None) for array in nothing.arrays.values()]
     with contextlib.ExitStack() as stack:
         sample = stack.enter_context(temporary_folder())
-        made = [name] if name else [*_write_shard(target, sample, name, (0, nothing))]
-        sets = {each: _names(each, shards) for each in made if each != CLASSES_FILE}
+        made = None if name else _write_shard(target, sample, name, (0, nothing))
+        files = made.files if made else [name]
+        sets = {each: _names(each, shards) for each in files if each != CLASSES_FILE}
         for names in sets.values():
             if target.overwrite is True:
                 clear_interrupted(folder, names, sources)
             stack.enter_context(new_in_store(folder, names))
         shown_last = stack.enter_context(result(folder, "files", target.overwrite))
         made_by = written(partial(_send_shard, target, sets))
-        if CLASSES_FILE in made:
+        if made and CLASSES_FILE in made.files:
             os.replace(
-                os.path.join(sample, "0", CLASSES_FILE), os.path.join(shown_last, CLASSES_FILE)
+                os.path.join(made.folder, CLASSES_FILE), os.path.join(shown_last, CLASSES_FILE)
             )
         for each, names in sets.items():
             _write_manifest(shown_last, names, [shard[each] for shard in made_by])
@@ -165,9 +164,9 @@ def _send_shard(target: Target, sets: dict[str, ShardName], part: _Part) -> dict
     with temporary_folder() as aside:
         made = _write_shard(target, aside, _name(target), part)
         for name, names in sets.items():
-            path = os.path.join(aside, str(number), name)
+            path = os.path.join(made.folder, name)
             send_file(path, beside(target.path, names.numbered(number)))
-        return made
+        return made.files
 
 
 def _write(columns: Columns, target: Target, path: str) -> None:
@@ -193,14 +192,22 @@ _Part = tuple[int, Columns]
 """The number of a shard, and its items."""
 
 
-def _write_shard(target: Target, aside: str, name: str, part: _Part) -> dict[str, _Facts]:
-    """Write one shard into a folder of its own, again if somebody began it before."""
+@dataclass(frozen=True)
+class _Made:
+    """What was written of a shard."""
+
+    folder: str
+    files: dict[str, _Facts]
+    """By their names; of a pair there are two, and the names of classes."""
+
+
+def _write_shard(target: Target, aside: str, name: str, part: _Part) -> _Made:
+    """Write one shard into a folder of its own: in another one lies what a lost worker began."""
     number, columns = part
-    folder = os.path.join(aside, str(number))
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder)
+    folder = tempfile.mkdtemp(prefix=f"{number}-", dir=aside)
     _write(columns, target, os.path.join(folder, name))
-    return {made: _facts(os.path.join(folder, made)) for made in sorted(os.listdir(folder))}
+    files = {each: _facts(os.path.join(folder, each)) for each in sorted(os.listdir(folder))}
+    return _Made(folder, files)
 
 
 def _facts(path: str) -> _Facts:
