@@ -259,3 +259,11 @@ def test_all_splits_of_what_has_none(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(9, dtype="uint8"))
     convert(tmp_path / "a.npy", f"{tmp_path}/out/", split="all", shards=2)
     assert idxfile.open(tmp_path / "out").shape == (9,)
+
+
+@pytest.mark.parametrize("cut", [{"shards": 2}, {"shard_nbytes": 1}])
+def test_a_scalar_makes_no_shards(cut, tmp_path):
+    idxfile.write(tmp_path / "one.idx", np.array(5, "int16"))
+    with pytest.raises(UnsupportedError, match=r"one\.idx: a scalar has no items"):
+        convert(tmp_path / "one.idx", tmp_path / "out/x.idx", **cut)
+    assert os.listdir(tmp_path) == ["one.idx"]

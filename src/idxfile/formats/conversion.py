@@ -168,6 +168,8 @@ def convert(
         if point:
             _check_stored(columns, target)
         if many:
+            if not all(array.shape for array in columns.arrays.values()):
+                raise UnsupportedError("a scalar has no items, and makes no shards")
             sets = _splits(columns, goal) if split == ALL else [columns]
             for one in sets:
                 number = shards_of(one, goal, shards, shard_nbytes)
