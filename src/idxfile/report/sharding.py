@@ -151,6 +151,6 @@ def _as_said(report: Report, digest: str | None, shard: ShardFacts) -> Iterator[
             f"{what} {found}, and the manifest says {expected}",
             found=found,
             expected=expected,
-            hint="another file took its place, or it was changed: fetch it again; who changed it on "
-            "purpose removes the manifest",
+            hint="another file took its place, or it was changed: fetch it again; who changed it "
+            "on purpose removes the manifest",
         )
