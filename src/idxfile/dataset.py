@@ -297,12 +297,13 @@ class Dataset:
                 the file, and what differs.
         """
         everyone = (self, *others)
-        for number, other in enumerate(others, 1):
-            for ds in everyone[:number]:
-                _check_fits(other, ds)
-        classes = next((ds.classes for ds in everyone if ds.classes is not None), None)
+        named = next((ds for ds in everyone if ds.classes is not None), self)
+        for other in others:
+            for before in (self, named):
+                _check_fits(other, before)
         images = self._images.join(*(other._images for other in others))
-        return self._with(images, np.concatenate([ds._table for ds in everyone]), classes=classes)
+        table = np.concatenate([ds._table for ds in everyone])
+        return self._with(images, table, classes=named.classes)
 
     def relabel(
         self,
