@@ -328,6 +328,22 @@ def test_who_stops_early_leaves_the_array_as_it_was() -> None:
         np.testing.assert_array_equal(x[5], ITEMS[5])
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, lambda data: gzip.compress(gzip.compress(data))])
+def test_what_was_written_over_is_not_mixed_with_what_is_there_now(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.idx.gz"
+    path.write_bytes(pack(idxfile.encode(ITEMS)))
+    with idxfile.open(path) as x:
+        next(x.blocks(block_nbytes=STEP))
+        path.write_bytes(pack(idxfile.encode(ITEMS[::-1])))
+        os.utime(path, (1, 1))
+        for read in (lambda: joined(x), lambda: x[5], lambda: x.raw):
+            with pytest.raises(FormatError, match="changed while it was open") as caught:
+                read()
+            assert caught.value.code == "changed"
+
+
 class Interrupted(io.BytesIO):
     """A file whose reading is interrupted, once."""
 

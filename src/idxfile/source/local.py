@@ -139,6 +139,24 @@ class LocalFile:
         """Fill `buffer` from byte `start` on; fewer only at the end of the file."""
         return read_exactly(self._open(), buffer, start)
 
+    def check_same(self) -> None:
+        """Make sure that nobody has written into the file since it was opened.
+
+        Raises:
+            FormatError: when somebody has.
+        """
+        now = FileIdentity.of(os.fstat(self._open()))
+        if now != self.identity:
+            problem = Problem(
+                "changed",
+                f"the file changed while it was open: {now.size:,} bytes now, "
+                f"{self.identity.size:,} then",
+                found=now,
+                expected=self.identity,
+                hint="open it again when it has been written",
+            )
+            raise problem.error(self.name)
+
     def will_need(self, start: int, nbytes: int) -> None:
         """Have the system begin to read a range that will be asked for soon."""
         if nbytes and hasattr(os, "posix_fadvise"):

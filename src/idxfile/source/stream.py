@@ -248,6 +248,12 @@ class Spool:
         view[: len(piece)] = piece
         return len(piece)
 
+    def check_same(self) -> None:
+        """Make sure, before it is read anew, that what lies below is what was opened."""
+        check = getattr(self._outer, "check_same", None)
+        if check is not None:
+            check()
+
     def close(self) -> None:
         """Let go of the bytes, and close what lies below if it is ours."""
         self._memory = None
@@ -321,6 +327,7 @@ class Spool:
                 file=self.name,
                 hint="open it again",
             )
+        self.check_same()
         self._head_done = False
         self.stream = self._again()
         self._tell_limit()
