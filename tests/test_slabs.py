@@ -214,6 +214,30 @@ def test_work_that_kills_every_worker_ends():
         list(idxfile.run(die, [1], executor=executor))
 
 
+BUSY = """
+import os, signal, time
+from idxfile import Processes
+
+if __name__ == "__main__":
+    workers = Processes(2)
+    print(workers.submit(os.getpid).result(), flush=True)
+    busy = workers.submit(time.sleep, 600)
+    os.kill(os.getpid(), signal.%s)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGKILL"])
+def test_workers_end_when_who_began_them_is_killed(tmp_path, signal_name):
+    (tmp_path / "busy.py").write_text(BUSY % signal_name)
+    # Whoever is left has the other end of the pipe, and the end would be waited for in vain.
+    done = subprocess.run(
+        [sys.executable, tmp_path / "busy.py"], capture_output=True, timeout=30, check=False
+    )
+    assert done.returncode == -getattr(signal, signal_name)
+    assert int(done.stdout)
+
+
 def wait_for_ctrl_c(folder: str, number: int) -> None:
     """Waits for Ctrl-C."""
     Path(folder, f"{number}.{os.getpid()}").touch()

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .interrupts import interruptible, listen, result_of, undisturbed, wait_for
+from .orphans import end_with_parent
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -153,6 +154,12 @@ def _told(future: Future[Any], error: BaseException | None) -> None:
         Future.set_exception(future, error)
 
 
+def _begin() -> None:
+    """The first thing that a process does."""
+    end_with_parent()
+    listen()
+
+
 class Processes(Executor):
     """Worker processes of this machine, replaced when one is lost.
 
@@ -194,7 +201,7 @@ class Processes(Executor):
         ways = multiprocessing.get_all_start_methods()
         way = "forkserver" if "forkserver" in ways else "spawn"
         context = multiprocessing.get_context(way)
-        return ProcessPoolExecutor(self._workers, context, initializer=listen)
+        return ProcessPoolExecutor(self._workers, context, initializer=_begin)
 
     def _attempt(
         self, result: _Task[R], attempts: int, fn: Callable[..., R], args: Any, kwargs: Any
