@@ -311,6 +311,24 @@ def test_ctrl_c_does_not_wait_for_a_store_that_is_silent(
                 thread.join()
 
 
+def test_a_reader_who_is_interrupted_between_two_blocks_waits_a_moment_only(
+    server: RangeServer,
+) -> None:
+    answer = threading.Event()
+    server.gate = lambda start: answer.wait(8) if start >= ahead.FIRST_NBYTES else None
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for _ in idxfile.open(server.at("gated")).blocks(block_nbytes=1600):
+                raise KeyboardInterrupt
+        assert time.monotonic() - began < 6, "it waited for the answers"
+    finally:
+        answer.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("idxfile-waiting"):
+                thread.join()
+
+
 def test_a_set_is_read_on_by_no_more_requests_than_one_object(server: RangeServer) -> None:
     """However many shards a piece has: six requests are on their way, and their threads."""
     with idxfile.open(shards_on(server, 64, "gated")) as x:

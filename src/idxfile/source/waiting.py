@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from itertools import islice
 from threading import Thread
+from time import monotonic
 from typing import Generic, TypeVar
 
 __all__ = ["AT_ONCE", "done_ahead", "done_together"]
@@ -17,6 +18,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AT_ONCE = 6
+
+_MOMENT = 1.0
+"""Seconds."""
 
 
 class _Doing(Thread, Generic[T, R]):
@@ -43,10 +47,10 @@ class _Doing(Thread, Generic[T, R]):
         except BaseException as error:  # it is raised by whoever wants the result
             self._error = error
 
-    def wait(self) -> None:
-        """Return when it is done."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when it is done, or after so long."""
         if self.ident is not None:
-            self.join()
+            self.join(seconds)
 
     def result(self) -> R:
         """What came of it, when it is done."""
@@ -61,9 +65,10 @@ def done_ahead(
 ) -> Generator[R, None, None]:
     """What comes of each task, in order, while the next ones are being done in threads.
 
-    Nothing is begun before the first result is wanted. When the last one is given out, or the
-    iterator is closed, no thread is left: what is being done then is waited for. Only Ctrl-C waits
-    for nothing, since a store may be silent for minutes.
+    Nothing is begun before the first result is wanted. When the last one is given out, or one is
+    an error, no thread is left: what is being done then is waited for. A store may be silent for
+    minutes, so that Ctrl-C waits for nothing, and whoever closes the iterator for a moment: that
+    may be because of Ctrl-C, too.
 
     Args:
         work: called with one task, in any thread.
@@ -81,6 +86,11 @@ def done_ahead(
             yield result
     except KeyboardInterrupt:
         doing.clear()
+        raise
+    except GeneratorExit:
+        end = monotonic() + _MOMENT
+        while doing:
+            doing.popleft().wait(max(0.0, end - monotonic()))
         raise
     finally:
         for each in doing:
