@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import idxfile
 from conftest import COMPRESS, zstd
 from idxfile.codecs import BLOCK_NBYTES, CODECS
 from idxfile.sink import open_sink
@@ -116,6 +117,17 @@ def test_a_folder_and_a_missing_folder_are_the_systems_errors(tmp_path: Path) ->
     with pytest.raises(FileNotFoundError) as caught:
         open_sink(tmp_path / "none" / "a.idx")
     assert caught.value.filename == str(tmp_path / "none" / "a.idx")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("folder", ["new/", "memory://b/new/", "s3://b/", "file:///new/"])
+def test_what_ends_as_a_folder_does_is_no_file(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for options in ({}, {"shards": 2}):
+        with pytest.raises(IsADirectoryError, match="give a file name in it"):
+            idxfile.concat(folder, [idxfile.encode([1, 2], cast="safe")], **options)
     assert os.listdir(tmp_path) == []
 
 

@@ -24,7 +24,7 @@ from .sink import Sink, errors_named, open_sink
 from .source import open_source
 from .source.local import digest_of, write_exactly
 from .source.passing import Elements
-from .source.places import file_of, is_url, local_path, public
+from .source.places import file_of, is_url, local_path, public, refuse_folder
 
 __all__: list[str] = []
 
@@ -69,10 +69,12 @@ def checked_target(target: Any) -> tuple[str, str]:
 
     Raises:
         TypeError: for anything else.
+        IsADirectoryError: for a folder.
     """
     if not isinstance(target, (str, os.PathLike)):
         raise TypeError(f"shards are written beside a path, not to a {type(target).__name__}")
     path = local_path(os.fsdecode(target))
+    refuse_folder(path)
     return path, public(path)
 
 

@@ -24,7 +24,7 @@ from .errors import IdxWarning
 from .names import INDEX_SUFFIX
 from .sending import committed, open_upload_sink
 from .source.local import write_exactly
-from .source.places import file_of, is_url, local_path, public
+from .source.places import file_of, is_url, local_path, public, refuse_folder
 
 __all__ = ["Sink", "open_sink"]
 
@@ -89,6 +89,8 @@ def open_sink(
     if blocked and (row is None or row.name != "gz"):
         raise ValueError("blocked=True is a way of writing gz: give a name in .gz, or codec='gz'")
     sink: Sink
+    if path is not None:
+        refuse_folder(path)
     if path is not None and is_url(path):
         most = nbytes + nbytes // 64  # what is no smaller for being compressed grows a little
         sink = open_upload_sink(path, patched=patched and row is None, nbytes=most)

@@ -174,3 +174,31 @@ def test_a_key_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch, package
     assert "set GOOGLE_SERVICE_ACCOUNT_KEY to" in text
     assert "address" not in text
     assert "secret-word" not in text
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "value", "shown"),
+    [
+        ("s3://shelf/x.idx", "AWS_ENDPOINT_URL", "http://me:secret@h:1", "http://h:1"),
+        ("gs://shelf/x.idx", "STORAGE_EMULATOR_HOST", "h:1", "http://h:1"),
+        ("gs://shelf/x.idx", "GOOGLE_BASE_URL", "https://h", "https://h"),
+        ("az://shelf/x.idx", "AZURE_STORAGE_ENDPOINT", "http://h:1/me", "http://h:1/me"),
+        (
+            "az://shelf/x.idx",
+            "AZURE_STORAGE_CONNECTION_STRING",
+            f"BlobEndpoint={ENDPOINT};SharedAccessSignature=secret",
+            ENDPOINT,
+        ),
+    ],
+)
+def test_who_said_where_a_store_is_stands_in_the_hint(
+    monkeypatch: pytest.MonkeyPatch, url: str, name: str, value: str, shown: str
+) -> None:
+    for variable in [key for key in os.environ if key.startswith(("AWS_", "AZURE_", "GOOGLE_"))]:
+        monkeypatch.delenv(variable)
+    plain = "look at the address, the region and the credentials"
+    assert settings.reach_hint(url) == settings.reach_hint("hf://me/x.idx") == plain
+    assert not settings.is_plain(url)
+    monkeypatch.setenv(name, value)
+    assert settings.reach_hint(url).startswith(f"look at {name}, which is {shown};")
+    assert settings.is_plain(url) == shown.startswith("http:")

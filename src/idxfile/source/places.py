@@ -79,6 +79,16 @@ def is_folder(place: str) -> bool:
     return file_of(place).endswith("/") if is_url(place) else os.path.isdir(place)
 
 
+def refuse_folder(place: str) -> None:
+    """Make sure that a place where a file is to be written has the name of one.
+
+    Raises:
+        IsADirectoryError: for what ends in `/`, here or in a store, whether it is there or not.
+    """
+    if file_of(place).endswith("/"):
+        raise IsADirectoryError(21, "Is a folder; give a file name in it", public(place))
+
+
 def local_path(place: str) -> str:
     """The path that a place means; `file://` is another way of writing one."""
     if place[:7].lower() != "file://":
