@@ -14,6 +14,7 @@ from typing import Any
 
 import jobs
 import numpy as np
+import psutil
 import pytest
 from jobs import files, nothing_left, total, total_and_end
 
@@ -101,6 +102,21 @@ def test_ctrl_c_while_processes_begin_is_no_traceback(
     code, told = interrupted(pair, out, "processes=2", signal.SIGINT, *words, after=after)
     assert (code, told.strip()) == (130, "interrupted")
     nothing_left(out)
+
+
+@pytest.mark.parametrize("engine", ["processes=2", "dask"])
+def test_ctrl_c_while_an_engine_begins_is_no_traceback(pair: Path, engine: str) -> None:
+    job = subprocess.Popen(
+        [sys.executable, "-m", "idxfile", "stats", str(pair), f"--engine={engine}"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while len(psutil.Process(job.pid).children()) < 2:  # the first is none that works
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.001)
+    os.killpg(job.pid, signal.SIGINT)
+    assert job.communicate(timeout=60)[1].strip() == "interrupted"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from ..header import IDX_TYPE_NAMES
 from ..items import Items
 from ..shards import ShardFacts
 from ..slabs.filling import Ground, laid_out
+from ..slabs.interrupts import deaf_children, undisturbed
 from ..slabs.planning import SLAB_NBYTES, plan
 from ..slabs.running import AHEAD, Engine
 from ..slabs.spreading import Part, Spread, spread_out
@@ -46,9 +47,6 @@ _OPEN_FILES = 16
 """Files that a worker keeps open between one chunk and the next."""
 
 _ADDRESS = re.compile(r"inproc://.+|.+:\d+(/.*)?")
-
-_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-"""What a worker begins with: Ctrl-C is for the process that started it."""
 
 
 def from_idx(file: Any, *, chunks: Any = None, slab_nbytes: int = SLAB_NBYTES) -> da.Array:
@@ -212,15 +210,14 @@ def executor(address: Any = None, *, workers: int | None = None) -> Iterator[Exe
                     f"{address!r} is no address of a Dask scheduler, as tcp://HOST:PORT is"
                 )
             if address is None:
-                address = stack.enter_context(
-                    LocalCluster(
+                with undisturbed(), deaf_children():  # Ctrl-C is for this process alone
+                    cluster = LocalCluster(
                         n_workers=workers,
                         threads_per_worker=1,
                         dashboard_address="127.0.0.1:0",
                         silence_logs="CRITICAL",
-                        preload=[_DEAF],
                     )
-                )
+                    address = stack.enter_context(cluster)
             client = stack.enter_context(Client(address, set_as_default=False))
         pool = client.get_executor(pure=False)
         try:

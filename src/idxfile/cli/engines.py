@@ -44,12 +44,11 @@ def _count(words: str | None) -> int | None:
 
 
 def _processes(words: str | None) -> AbstractContextManager[Executor]:
-    from multiprocessing import forkserver, resource_tracker
+    from multiprocessing import forkserver
 
     from ..slabs.interrupts import deaf_children
     from ..slabs.running import Processes
 
-    resource_tracker.ensure_running()  # it lets signals in again, where it is begun
     with deaf_children():
         forkserver.ensure_running()
     return _workers(Processes, words)

@@ -17,6 +17,9 @@ R = TypeVar("R")
 _MOMENT = 0.1
 """Seconds: Ctrl-C waits for no longer than this."""
 
+_MASKS = hasattr(signal, "pthread_sigmask")
+"""Whether signals can be kept from a thread, and from what it begins."""
+
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
@@ -79,7 +82,13 @@ _ears = _Ears()
 
 @contextmanager
 def deaf_children() -> Iterator[None]:
-    """Processes that are begun in this block do not hear Ctrl-C, until they `listen`."""
+    """Processes that are begun in this block, or by its threads, hear no Ctrl-C but by `listen`."""
+    if not _MASKS:
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it lets signals in again, where it is begun
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -93,7 +102,7 @@ def listen() -> None:
     What comes while such a process imports, or waits, would be a traceback on the terminal.
     """
     signal.signal(signal.SIGINT, _ears.hear)
-    if hasattr(signal, "pthread_sigmask"):
+    if _MASKS:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
