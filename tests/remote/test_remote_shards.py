@@ -703,8 +703,11 @@ def test_blocks_are_found_by_the_table_beside_an_object(bucket: BucketServer) ->
     with idxfile.open(at("many.idx.gz")) as x:
         bucket.requests.clear()
         assert np.array_equal(x[[7, 15_000, 29_000]], many[[7, 15_000, 29_000]])
-        assert len(bucket.asked()) <= 8, "the table, where it ends, and a range an item"
-        fetched = [range_nbytes(wanted) for path, wanted in bucket.asked() if "gzi" not in path]
+        # What opening fetched ahead of the header may be on its way still: one long range.
+        begun = [each for each in bucket.asked() if range_nbytes(each[1]) > 1 << 20]
+        asked = [each for each in bucket.asked() if each not in begun[:1]]
+        assert len(asked) <= 8, "the table, where it ends, and a range an item"
+        fetched = [range_nbytes(wanted) for path, wanted in asked if "gzi" not in path]
         assert 0 < sum(fetched) < len(data) // 4
         bucket.requests.clear()
         assert np.array_equal(x[[900, 16_000]], many[[900, 16_000]])
