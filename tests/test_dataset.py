@@ -1,6 +1,7 @@
 """Datasets: any chain of operations equals the same on plain NumPy arrays, and stays aligned."""
 
 import gzip
+import os
 import pickle
 import zipfile
 
@@ -323,6 +324,16 @@ def test_counts_that_differ():
 def test_labels_that_are_none():
     with pytest.raises(PairError, match="wrong way round"):
         Dataset(np.zeros((3,), int), np.zeros((3, 2, 2), "uint8"))
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_folder_that_was_made_goes_if_nothing_comes(shards, tmp_path):
+    data = gzip.compress(idxfile.encode(np.zeros((9, 99, 99), "uint8")))[:-9]
+    ds = open_dataset((data, idxfile.encode(np.zeros(9, "uint8"))))
+    for folder in ("new", "new/and/below"):
+        with pytest.raises(idxfile.FormatError):
+            ds.save(tmp_path / folder, shards=shards)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_scalar_is_no_set():

@@ -18,6 +18,7 @@ from .placing import names_there, new_together
 from .shards import named_shards
 from .slabs.choosing import write_items
 from .source.places import beside, file_of, is_url, public
+from .staging import folder_made
 
 __all__: list[str] = []
 
@@ -75,16 +76,15 @@ class Pair:
                 "a compressed file is written from front to back: with an executor, say how many "
                 "shards"
             )
-        if not is_url(folder):
-            os.makedirs(folder, exist_ok=True)
         images, labels = self.names(folder, codec, None)
-        self._refuse_rivals(folder, images, labels, shards)
         packing: dict[str, Any] = {"shards": shards, "codec": codec, "blocked": blocked}
-        with new_together((images, labels), shards):
-            write_items(self.images, images, executor=executor, **packing)
-            write_items(Items([self.labels]), labels, **packing)
-        if self.classes is not None:
-            write_classes(folder, self.classes)
+        with folder_made(folder):
+            self._refuse_rivals(folder, images, labels, shards)
+            with new_together((images, labels), shards):
+                write_items(self.images, images, executor=executor, **packing)
+                write_items(Items([self.labels]), labels, **packing)
+            if self.classes is not None:
+                write_classes(folder, self.classes)
         return self.names(folder, codec, shards)
 
     def _refuse_rivals(self, folder: str, images: str, labels: str, shards: int | None) -> None:

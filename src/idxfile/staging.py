@@ -92,6 +92,28 @@ def atomic_folder(path: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def folder_made(folder: str) -> Iterator[None]:
+    """A folder that is there; if it had to be made, an exception takes it away again, empty."""
+    made = [] if is_url(folder) else list(absent(os.path.abspath(folder)))
+    try:
+        if made:
+            os.makedirs(folder, exist_ok=True)
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # it was not made, or somebody has put something there
+            for path in made:
+                os.rmdir(path)
+        raise
+
+
+def absent(folder: str) -> Iterator[str]:
+    """The folders that are not there, from this one up."""
+    while not os.path.isdir(folder):
+        yield folder
+        folder = os.path.dirname(folder)
+
+
+@contextlib.contextmanager
 def hidden_folder(folder: str) -> Iterator[str]:
     """A new folder in another one, for what nobody shall see; nothing of it is left."""
     path = os.path.join(folder, f".{secrets.token_hex(4)}.tmp")

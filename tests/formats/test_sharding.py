@@ -1,5 +1,6 @@
 """A conversion into shards: the same items, whoever writes them, and nothing half-written."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -267,3 +268,13 @@ def test_a_scalar_makes_no_shards(cut, tmp_path):
     with pytest.raises(UnsupportedError, match=r"one\.idx: a scalar has no items"):
         convert(tmp_path / "one.idx", tmp_path / "out/x.idx", **cut)
     assert os.listdir(tmp_path) == ["one.idx"]
+
+
+def test_a_folder_that_was_made_for_shards_goes_with_them(tmp_path):
+    (tmp_path / "x.idx.gz").write_bytes(gzip.compress(idxfile.encode(np.zeros(5000, "uint8")))[:-9])
+    (tmp_path / "there").mkdir()
+    for folder in ("there", "there/a/b", "new"):
+        with pytest.raises(idxfile.FormatError):
+            convert(tmp_path / "x.idx.gz", tmp_path / folder / "y.npy", shards=2)
+    assert sorted(os.listdir(tmp_path)) == ["there", "x.idx.gz"]
+    assert os.listdir(tmp_path / "there") == []

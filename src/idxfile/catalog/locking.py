@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import MissingExtraError
+from ..staging import absent
 
 __all__: list[str] = []
 
@@ -28,7 +29,7 @@ def locked(folder: str) -> Iterator[None]:
     held, tries = filelock.FileLock(lock), 0
     made: list[str] = []
     while not held.is_locked:
-        made = [*_absent(folder)] or made
+        made = [*absent(folder)] or made
         try:
             _hold(held, lock)
         except (FileNotFoundError, FileExistsError):  # removed meanwhile, by whoever held it
@@ -62,13 +63,6 @@ def _hold(held: Any, lock: str) -> None:
         undo.callback(held.release)
         if os.path.samestat(mine, os.stat(lock)):
             undo.pop_all()
-
-
-def _absent(folder: str) -> Iterator[str]:
-    """The folders that are not there, from this one up."""
-    while not os.path.isdir(folder):
-        yield folder
-        folder = os.path.dirname(folder)
 
 
 def extra_package(name: str) -> Any:

@@ -23,7 +23,7 @@ from ..sending import send_file
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
 from ..source.places import beside, file_of, is_url
-from ..staging import temporary_folder, write_whole
+from ..staging import folder_made, temporary_folder, write_whole
 from .blocks import item_nbytes
 from .columns import Columns
 from .opening import named_errors
@@ -115,15 +115,18 @@ def write_shards(
 def _write_to_folder(written: Any, target: Target, shards: int) -> None:
     """Write each part as a file of a hidden folder; they are renamed when all are there."""
     folder, name = (target.path, "") if target.kind == "files" else os.path.split(target.path)
-    os.makedirs(folder or os.curdir, exist_ok=True)
-    with result(os.path.join(folder or os.curdir, ""), "files", target.overwrite) as aside:
+    folder = folder or os.curdir
+    with (
+        folder_made(folder),
+        result(os.path.join(folder, ""), "files", target.overwrite) as aside,
+    ):
         made_by = written(partial(_write_shard, target, os.path.abspath(aside), name))
         for made in made_by[0].files:
             if made == CLASSES_FILE:  # the same in each
                 os.replace(os.path.join(made_by[0].folder, made), os.path.join(aside, made))
                 continue
             names = _names(made, shards)
-            refuse_other_sets(folder or os.curdir, names)
+            refuse_other_sets(folder, names)
             for number, shard in enumerate(made_by):
                 old = os.path.join(shard.folder, made)
                 os.replace(old, os.path.join(aside, names.numbered(number)))
