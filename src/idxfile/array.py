@@ -21,7 +21,7 @@ from .opening import (
 )
 from .problems import Handling, settle
 from .source import SPOOL_NBYTES, LocalFile, Spool, header_prefix, judge_spooled
-from .source.finding import manifest_listing
+from .source.finding import absent_told, manifest_listing, set_of_shard
 from .source.local import FileIdentity, reserve
 from .source.passing import Elements
 
@@ -161,7 +161,8 @@ def open_shard(recipe: ShardRecipe) -> IdxArray:
     """
     from .source.members import changed, check_unchanged
 
-    array = open(recipe.shard.place, **dict(recipe.options))
+    with absent_told(lambda: set_of_shard(recipe.shard.place)):
+        array = open(recipe.shard.place, **dict(recipe.options))
     try:
         check_unchanged(array._source, recipe.shard)
         if str(array.header) != recipe.header:

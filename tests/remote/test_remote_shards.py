@@ -393,7 +393,9 @@ def test_compressed_shards(bucket: BucketServer, codec: str) -> None:
 # What is wrong
 
 
-def test_a_shard_that_is_missing_is_named(bucket: BucketServer) -> None:
+def test_a_shard_that_is_missing_is_named(
+    bucket: BucketServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     objects = shards_of(ITEMS, "x.idx", 4)
     del objects[NAMES[2]]
     put(bucket, objects)
@@ -408,6 +410,8 @@ def test_a_shard_that_is_missing_is_named(bucket: BucketServer) -> None:
         ):
             x[...]
         assert caught.value.code == "shard-missing"
+        assert main(["stats", place]) == 3  # who works by slabs opens each shard by itself
+        assert "x-00002-of-00004.idx: missing of 4 shards" in capsys.readouterr().err
         assert [p.code for p in idxfile.check(place).problems] == ["shard-missing"]
 
 

@@ -189,7 +189,7 @@ def _open_several(file: Any, mmap: bool, spool_nbytes: int) -> Shards | None:
     found = find_shards(file)
     if found is None:
         return None
-    with absent_told(found):
+    with absent_told(lambda: found):
         return Shards(found, mmap=mmap, spool_nbytes=spool_nbytes)
 
 

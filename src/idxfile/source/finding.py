@@ -7,7 +7,7 @@ import fnmatch
 import glob
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -123,9 +123,18 @@ def other_files(found: Found, manifest: Manifest) -> Problem | None:
     )
 
 
+def set_of_shard(place: Any) -> Found | None:
+    """The set that a shard is of, by its name alone; None for a file that has another name."""
+    parts = shard_name(_base(place)) if isinstance(place, str) else None
+    return None if parts is None else _counted(_next_to(place, parts.pattern), parts)
+
+
 @contextlib.contextmanager
-def absent_told(found: Found) -> Iterator[None]:
+def absent_told(set_of: Callable[[], Found | None]) -> Iterator[None]:
     """A block that opens shards; one that is not there is missing of the set, here and in a store.
+
+    Args:
+        set_of: called then, for the set; None where it is of none.
 
     Raises:
         FormatError: for such a one.
@@ -133,8 +142,9 @@ def absent_told(found: Found) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        problem = _absent(found, error)
-        if problem is None:
+        found = set_of()
+        problem = found and _absent(found, error)
+        if found is None or problem is None:
             raise
         raise problem.error(found.name) from error
 
@@ -149,9 +159,8 @@ def _absent(found: Found, error: FileNotFoundError) -> Problem | None:
     """
     if found.manifest_place is None:
         return None
-    folder = found.manifest_place[: len(found.manifest_place) - len(_base(found.manifest_place))]
     try:
-        there = {*map(_base, names_in(folder or os.curdir) or ())}
+        there = {*map(_base, names_in(_next_to(found.manifest_place, "") or os.curdir) or ())}
     except OSError:
         there = set()
     names = [name for name in found.names if name not in there]
@@ -168,8 +177,8 @@ def manifest_listing(path: str) -> str | None:
     parts = shard_name(base)
     if parts is None:
         return None
-    place = path[: len(path) - len(base)] + parts.manifest_name
     try:
+        place = _next_to(path, parts.manifest_name)
         names = [shard.name for shard in _read(place).shards]
     except (OSError, FormatError):  # there is none, or nobody goes by it
         return None
@@ -183,6 +192,11 @@ def _number_of(name: str) -> int | None:
 
 def _base(place: str) -> str:
     return os.path.basename(file_of(place))
+
+
+def _next_to(place: str, name: str) -> str:
+    """Another name in the folder of this one, here or in a store."""
+    return beside(place, name) if is_url(place) else place[: len(place) - len(_base(place))] + name
 
 
 def _listed(files: Sequence[Any]) -> Found:
@@ -275,13 +289,8 @@ def _fitting(pattern: str, anywhere: str, places: Iterable[str]) -> Found:
 def _of_manifest(place: str) -> Found:
     """The files that a manifest names, beside it."""
     manifest = _read(place)
-    names = [shard.name for shard in manifest.shards]
-    if is_url(place):
-        places = tuple(beside(place, name) for name in names)
-        return Found(public(place), place, places, (), place, manifest)
-    folder = place[: len(place) - len(os.path.basename(place))]
-    places = tuple(folder + name for name in names)
-    return Found(place, absolute(place), places, (), place, manifest)
+    places = tuple(_next_to(place, shard.name) for shard in manifest.shards)
+    return Found(public(place), absolute(place), places, (), place, manifest)
 
 
 def _in_store(url: str) -> Found | None:
@@ -309,12 +318,13 @@ def _in_store(url: str) -> Found | None:
     return _fitting(public(url), url, (n for n in names if fnmatch.fnmatchcase(_base(n), wanted)))
 
 
-def _counted(url: str, parts: ShardName) -> Found | None:
-    """The objects of a pattern that says how many there are: no listing is needed."""
+def _counted(pattern: str, parts: ShardName) -> Found | None:
+    """The files of a pattern that says how many there are: no listing is needed."""
     if not 0 < parts.total <= _MOST_NUMBERED:
         return None
-    places = tuple(beside(url, parts.numbered(number)) for number in range(parts.total))
-    return Found(public(url), url, places, (), beside(url, parts.manifest_name))
+    places = tuple(_next_to(pattern, parts.numbered(number)) for number in range(parts.total))
+    manifest_place = _next_to(pattern, parts.manifest_name)
+    return Found(public(pattern), pattern, places, (), manifest_place)
 
 
 def _read(place: str) -> Manifest:

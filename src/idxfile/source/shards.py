@@ -355,7 +355,7 @@ class Shards:
         if index in self._kept:
             return self._kept[index]
         place, known = self._places[index], self._facts[index]
-        with absent_told(self._found):
+        with absent_told(lambda: self._found):
             source = open_source(place, mmap=self._mmap, spool_nbytes=self._spool_nbytes)
         try:
             check_unchanged(source, known)
