@@ -344,6 +344,18 @@ def test_what_was_written_over_is_not_mixed_with_what_is_there_now(
             assert caught.value.code == "changed"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a disk that is full is one of Linux")
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_full_disk_is_told_by_name(files: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("r+b", 0))
+    monkeypatch.setattr(tempfile, "tempdir", "/scratch")
+    with (
+        idxfile.open([GOOD] * files if files > 1 else GOOD, spool_nbytes=0) as x,
+        pytest.raises(OSError, match=r"No space left on device: '/scratch'$"),
+    ):
+        x[5:7]
+
+
 class Interrupted(io.BytesIO):
     """A file whose reading is interrupted, once."""
 

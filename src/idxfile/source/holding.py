@@ -11,7 +11,7 @@ from ..errors import UnsupportedError
 from ..header import Header, examine
 from ..problems import settle
 from . import header_prefix
-from .local import read_exactly, write_exactly
+from .local import read_exactly, scratch_named, write_exactly
 from .locking import Lock
 from .passing import Elements
 
@@ -114,9 +114,10 @@ class Overflow:
             place = start = self._nbytes
             self._nbytes += nbytes
         piece = memoryview(bytearray(_PIECE_NBYTES))
-        while count := elements.readinto(piece):
-            write_exactly(self._file.fileno(), piece[:count], start)
-            start += count
+        with scratch_named():
+            while count := elements.readinto(piece):
+                write_exactly(self._file.fileno(), piece[:count], start)
+                start += count
         return place
 
     def readinto_at(self, start: int, view: Any) -> int:

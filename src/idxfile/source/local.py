@@ -9,6 +9,8 @@ import hashlib
 import mmap
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..problems import Problem
@@ -72,6 +74,18 @@ def reserve(nbytes: int) -> mmap.mmap:
         with contextlib.suppress(OSError):  # a kernel that has none
             memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
+
+
+@contextlib.contextmanager
+def scratch_named() -> Iterator[None]:
+    """A full disk is told with the folder of temporary files, which nobody has named."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            error.filename = tempfile.gettempdir()
+            del error.filename2  # None would be shown: 'name' -> None
+        raise
 
 
 def read_exactly(fd: int, buffer: Any, start: int) -> int:

@@ -12,7 +12,7 @@ from ..errors import IdxError
 from ..header import MAX_HEADER_NBYTES
 from ..problems import Problem
 from .fileobject import Pipe
-from .local import map_private
+from .local import map_private, scratch_named
 from .locking import Lock
 from .telling import telling
 
@@ -336,7 +336,11 @@ class Spool:
     def _load_into_file(self, bound: int | None) -> memoryview:
         """Spool into an unnamed temporary file, and map it."""
         what = f"{'inflate' if self.codecs else 'read'} {os.path.basename(self.name)}"
-        with telling(what, bound) as tell, tempfile.TemporaryFile(prefix="idxfile-") as file:
+        with (
+            telling(what, bound) as tell,
+            scratch_named(),
+            tempfile.TemporaryFile(prefix="idxfile-") as file,
+        ):
             file.write(self._head)
             count = len(self._head)
             piece = memoryview(bytearray(_PIECE_NBYTES))
