@@ -347,7 +347,8 @@ def test_what_was_written_over_is_not_mixed_with_what_is_there_now(
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a disk that is full is one of Linux")
 @pytest.mark.parametrize("files", [1, 2])
 def test_a_full_disk_is_told_by_name(files: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("r+b", 0))
+    full = Path("/dev/full")
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full.open("r+b", 0))
     monkeypatch.setattr(tempfile, "tempdir", "/scratch")
     with (
         idxfile.open([GOOD] * files if files > 1 else GOOD, spool_nbytes=0) as x,
