@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import random
+import signal
 import socket
 import struct
 import threading
@@ -31,6 +32,10 @@ except ImportError:
 settings.register_profile("quick", deadline=None, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=3000)
 settings.load_profile("quick")  # or --hypothesis-profile=thorough
+
+# What is run in the background of a shell ignores Ctrl-C, and so would all that the tests start.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(__file__).parent / "data"
 MNIST = DATA / "mnist"
