@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -278,3 +279,14 @@ def test_a_folder_that_was_made_for_shards_goes_with_them(tmp_path):
             convert(tmp_path / "x.idx.gz", tmp_path / folder / "y.npy", shards=2)
     assert sorted(os.listdir(tmp_path)) == ["there", "x.idx.gz"]
     assert os.listdir(tmp_path / "there") == []
+
+
+def test_a_source_that_was_replaced_meanwhile_is_an_error_of_its_part(tmp_path):
+    path = tmp_path / "x.idx"
+    idxfile.write(path, np.arange(9, dtype="int16"))
+    with idxfile.open(path) as array:
+        sent = pickle.dumps(part_of(View(array), 2, 5))
+    idxfile.write(path, np.arange(8, dtype="int16"))
+    part = pickle.loads(sent)  # an error here would end the worker, and be told as its loss
+    with pytest.raises(idxfile.FormatError, match="has changed"):
+        list(part.blocks())

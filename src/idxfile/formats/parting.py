@@ -7,10 +7,14 @@ others are opened anew by who reads them, as their views know.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ..array import IdxArray
+from ..elements import Array
 from ..slabs.planning import SLAB_NBYTES
 from .blocks import item_nbytes, nbytes
 from .columns import Columns, Sliced, View
@@ -32,7 +36,7 @@ def part_of(view: View, low: int, high: int) -> View:
     if origin is not None and origin.alone:
         column: Any = origin
     elif isinstance(inner, IdxArray) and inner.portable:
-        column = _Array(inner)
+        column = _Array(inner, inner.shape, inner.dtype)
     else:
         start, stop = _span(items)
         column = part_of(inner, start, stop) if isinstance(inner, View) else None
@@ -91,23 +95,37 @@ def _span(items: range) -> tuple[int, int]:
 
 
 class _Array:
-    """An array that is sent, and opened once for many parts by who gets it."""
+    """An array that is sent, and opened once for many parts by who gets it.
 
-    def __init__(self, array: IdxArray) -> None:
+    It is opened when it is read, where an error is one of the part: one that came while a call is
+    unpickled would end the worker.
+    """
+
+    def __init__(
+        self, array: IdxArray | bytes, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
         self._array = array
-        self.shape, self.dtype = array.shape, array.dtype
-        self.blocks = array.blocks
+        self.shape, self.dtype = shape, dtype
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, key: slice) -> Any:
-        return self._array[key]
+        return self._opened()[key]
+
+    def blocks(self, **options: Any) -> Iterator[Array]:
+        """As those of the array."""
+        return self._opened().blocks(**options)
+
+    def _opened(self) -> IdxArray:
+        return _arrived(self._array) if isinstance(self._array, bytes) else self._array
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (pickle.dumps(self._array),)
+        sent = self._array if isinstance(self._array, bytes) else pickle.dumps(self._array)
+        return _Array, (sent, self.shape, self.dtype)
 
 
 @lru_cache(_OPEN_FILES)
-def _arrived(recipe: bytes) -> _Array:
-    return _Array(pickle.loads(recipe))  # noqa: S301  of our own making
+def _arrived(recipe: bytes) -> IdxArray:
+    array: IdxArray = pickle.loads(recipe)  # noqa: S301  of our own making
+    return array
