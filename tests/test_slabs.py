@@ -268,6 +268,21 @@ def test_ctrl_c_ends_what_runs_and_what_is_queued_and_no_worker(tmp_path, capfd)
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_where_ctrl_c_is_ignored_workers_ignore_it_too():
+    """As where a shell has a command in the background; it must not be ended by halves."""
+    code = (
+        "import os, signal, idxfile\n"
+        "from signal import SIGINT, SIG_IGN, raise_signal\n"
+        "signal.signal(SIGINT, SIG_IGN)\n"
+        "if __name__ == '__main__':\n"
+        "    with idxfile.Processes(1) as pool:\n"
+        "        print(pool.submit(raise_signal, SIGINT).result())\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("None\n", "")
+
+
 # Writing by position
 
 

@@ -101,7 +101,8 @@ def listen() -> None:
 
     What comes while such a process imports, or waits, would be a traceback on the terminal.
     """
-    signal.signal(signal.SIGINT, _ears.hear)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # where nobody hears it, nor do workers
+        signal.signal(signal.SIGINT, _ears.hear)
     if _MASKS:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
