@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -829,3 +830,14 @@ def test_other_arrays_may_have_any_lengths(tmp_path: Path) -> None:
     assert idxfile.read(tmp_path / "b.idx").tolist() == [1] * 5
     with pytest.raises(PairError, match="weights: 3 items, bias: 5 items"):
         convert(source, tmp_path / "a.csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are of Unix")
+def test_a_pipe_is_read_once(tmp_path):
+    array, pipe = np.arange(90_000, dtype="int32"), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feeder = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(idxfile.encode(array)),))
+    feeder.start()
+    idxfile.convert(pipe, tmp_path / "x.npy")
+    feeder.join()
+    assert np.array_equal(np.load(tmp_path / "x.npy"), array)

@@ -31,6 +31,8 @@ _RAW_FOLDERS = ("", "raw", os.path.join("MNIST", "raw"))
 def format_of_source(path: str) -> Format:
     """What a file or a folder is, by its content, and only where that tells nothing by its name.
 
+    A pipe, whose bytes come once, is what its name says, and IDX otherwise.
+
     Raises:
         FormatError: when nothing here reads it.
         OSError: as the system gives it.
@@ -39,11 +41,13 @@ def format_of_source(path: str) -> Format:
         return _format_of_folder(path)
     if is_url(path) and path.endswith("/"):
         return FORMATS["idx"]
+    named = [row for row in _by_suffix(path) if row.reads]
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe gives its bytes only once
+        return named[0] if named else FORMATS["idx"]
     prefix = _prefix(path)
     if _is_idx(prefix):
         return FORMATS["idx"]
     kind = signatures.recognise(prefix)
-    named = [row for row in _by_suffix(path) if row.reads]
     if kind is None:  # the content says nothing; IDX says best what is wrong with it
         return named[0] if named else FORMATS["idx"]
     rows = [row for row in all_formats().values() if kind.name in row.signatures and row.reads]
