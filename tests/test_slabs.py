@@ -238,6 +238,16 @@ def test_workers_end_when_who_began_them_is_killed(tmp_path, signal_name):
     assert int(done.stdout)
 
 
+def test_a_file_that_went_meanwhile_is_an_error_and_no_lost_worker(tmp_path, processes, capfd):
+    make(tmp_path / "x.idx")
+    with idxfile.open(tmp_path / "x.idx") as array:
+        slabs = list(idxfile.plan(array))
+        (tmp_path / "x.idx").unlink()
+        with pytest.raises(FileNotFoundError):
+            list(idxfile.run(total, slabs, executor=processes))
+    assert capfd.readouterr() == ("", "")
+
+
 def wait_for_ctrl_c(folder: str, number: int) -> None:
     """Waits for Ctrl-C."""
     Path(folder, f"{number}.{os.getpid()}").touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -154,6 +155,16 @@ def _told(future: Future[Any], error: BaseException | None) -> None:
         Future.set_exception(future, error)
 
 
+def _called(call: bytes) -> Any:
+    """A call that arrived in a process.
+
+    What is wrong with its arguments, as a file that was removed meanwhile, is an error of the call:
+    in the hands of the standard library's worker it would end that.
+    """
+    fn, args, kwargs = pickle.loads(call)  # noqa: S301  of our own making
+    return fn(*args, **kwargs)
+
+
 def _begin() -> None:
     """The first thing that a process does."""
     end_with_parent()
@@ -180,8 +191,15 @@ class Processes(Executor):
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
         """Run a call in one of the processes; again in a new one if that was lost."""
+        from multiprocessing.reduction import ForkingPickler
+
         result: _Task[R] = _Task()
-        self._attempt(result, _ATTEMPTS, fn, args, kwargs)
+        try:
+            call = bytes(ForkingPickler.dumps((fn, args, kwargs)))
+        except Exception as error:  # as the standard library's pool tells it
+            result.set_exception(error)
+            return result
+        self._attempt(result, _ATTEMPTS, _called, (call,), {})
         return result
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
