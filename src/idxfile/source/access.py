@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from .blocked import BlockedInflater
 from .frames import FramesInflater
-from .indexed import indexed
 from .places import is_far
 from .stream import Spool
 
@@ -36,6 +35,8 @@ def access_of(source: Any, nbytes: int) -> Access | None:
         return "blocks"
     if isinstance(inflater, FramesInflater) and inflater.seekable:
         return "blocks"
+    from .indexed import indexed
+
     source.limit = nbytes
     content = indexed(outer, source.codecs, nbytes, worth=not source.fits_memory)
     if content is None:

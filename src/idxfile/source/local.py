@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import hashlib
 import mmap
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -44,6 +42,8 @@ def memory_nbytes() -> int:
 
 def digest_of(path: str) -> str:
     """The SHA-256 of a file as it lies there, in hexadecimal."""
+    import hashlib
+
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -83,6 +83,8 @@ def scratch_named() -> Iterator[None]:
         yield
     except OSError as error:
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            import tempfile
+
             error.filename = tempfile.gettempdir()
             del error.filename2  # None would be shown: 'name' -> None
         raise

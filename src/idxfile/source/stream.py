@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -335,6 +334,8 @@ class Spool:
 
     def _load_into_file(self, bound: int | None) -> memoryview:
         """Spool into an unnamed temporary file, and map it."""
+        import tempfile
+
         what = f"{'inflate' if self.codecs else 'read'} {os.path.basename(self.name)}"
         with (
             telling(what, bound) as tell,
