@@ -1033,7 +1033,11 @@ def test_the_whole_story_of_a_fault_can_be_seen(idx: Run, monkeypatch: pytest.Mo
         idx("head", "nix")
 
 
-def test_an_interrupt_is_quiet(files: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "told"),
+    [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, -signal.SIGTERM, b"terminated")],
+)
+def test_an_interrupt_is_quiet(files: Path, number: int, code: int, told: bytes) -> None:
     os.mkfifo("pipe")
     with (
         subprocess.Popen(
@@ -1042,9 +1046,33 @@ def test_an_interrupt_is_quiet(files: Path) -> None:
         open("pipe", "wb", buffering=0) as pipe,
     ):  # waits until it is read
         pipe.write(H(8, 1000))
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, b"", b"\ninterrupted\n")
+    assert (process.returncode, out, err) == (code, b"", b"\n" + told + b"\n")
+
+
+@pytest.mark.parametrize("ignored", [(), (signal.SIGINT,)], ids=["", "in the background"])
+def test_a_command_that_is_terminated_leaves_nothing(
+    files: Path, ignored: tuple[signal.Signals, ...]
+) -> None:
+    os.mkfifo("pipe")
+    before = sorted(os.listdir())
+    with (
+        subprocess.Popen(
+            [SCRIPT, "concat", "new.idx", "pipe"],
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: [signal.signal(each, signal.SIG_IGN) for each in ignored],
+        ) as process,
+        open("pipe", "wb", buffering=0) as pipe,
+    ):
+        pipe.write(H(8, 10_000_000))
+        pipe.write(bytes(5_000_000))
+        while sorted(os.listdir()) == before:
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60)[1].strip() == b"terminated"
+    assert process.returncode == -signal.SIGTERM
+    assert sorted(os.listdir()) == before
 
 
 def test_an_interrupted_mending_leaves_nothing(

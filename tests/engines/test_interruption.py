@@ -92,6 +92,17 @@ def test_ctrl_c_ends_a_job_in_peace(
     nothing_left(tmp_path / "out")
 
 
+@pytest.mark.parametrize("words", [SELECT, CONVERT, (*CONVERT, "--shards=4")], ids=" ".join)
+@pytest.mark.parametrize("engine", ["processes=2", "threads=2", "dask"])
+def test_a_job_that_is_terminated_leaves_nothing(
+    pair: Path, tmp_path: Path, engine: str, words: tuple[str, ...]
+) -> None:
+    """As batch systems do it: every process of the job is told. Ray ends by itself then."""
+    code, told = interrupted(pair, tmp_path / "out", engine, signal.SIGTERM, *words)
+    assert code == -signal.SIGTERM, told
+    nothing_left(tmp_path / "out")
+
+
 @pytest.mark.parametrize("after", [0.02, 0.04, 0.1, 0.2, 0.3, 0.4, 0.6])
 def test_ctrl_c_while_processes_begin_is_no_traceback(
     pair: Path, tmp_path: Path, after: float

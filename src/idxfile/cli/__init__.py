@@ -27,6 +27,7 @@ import click
 
 from .. import __version__
 from ..errors import IdxError, IdxWarning, MissingExtraError, UnsupportedError, printable
+from .ending import Ending, ended_tidily
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -208,19 +209,20 @@ def main(arguments: list[str] | None = None) -> int:
     streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
     for stream in streams:  # a terminal that lacks a character gets its escape
         stream.reconfigure(errors="backslashreplace")
-    try:
-        return _run(arguments)
-    except BrokenPipeError:
-        return 0  # whoever reads our output has seen enough
-    finally:
-        for stream in streams:
-            try:
-                stream.flush()
-            except OSError:  # Python must not complain about it once more, at its exit
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    with ended_tidily() as ending:
+        try:
+            return _run(arguments, ending)
+        except BrokenPipeError:
+            return 0  # whoever reads our output has seen enough
+        finally:
+            for stream in streams:
+                try:
+                    stream.flush()
+                except OSError:  # Python must not complain about it once more, at its exit
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(arguments: list[str] | None, ending: Ending) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", IdxWarning)
@@ -232,7 +234,7 @@ def _run(arguments: list[str] | None) -> int:
     except BrokenPipeError:
         raise
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        click.echo("interrupted" if ending.came is None else "terminated", err=True)
         return INTERRUPTED
     except click.exceptions.Exit as end:
         return end.exit_code
