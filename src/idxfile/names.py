@@ -126,31 +126,33 @@ def pair_names(
 
 
 def refuse_rivals(folder: str, there: Iterable[str], written: Sequence[str]) -> None:
-    """Make sure that a pair will be the only one of its split in its folder.
+    """Make sure that what is written will be the only one of its role and split in its folder.
 
     Args:
         folder: what errors call it.
         there: the names of the files in it.
-        written: the names of all files that will be written, first that of images.
+        written: the names of all files that will be written: of a pair, or of one half of it.
 
     Raises:
         PairError: when a file there has a role in the same split and is none of them: a reader
-            could not tell the pairs apart.
+            could not tell the pairs apart. Beside one half, the other may be there.
     """
-    mine = file_name(written[0])
+    mine = [each for name in written if (each := file_name(name)) is not None]
+    roles = {each.role for each in mine}
     for name in sorted(there):
         other = file_name(name)
-        if mine is None or other is None or name in written:
+        if other is None or name in written or (len(roles) == 1 and other.role not in roles):
             continue
-        split = split_of(mine.shared)
-        if other.shared == mine.shared or (split and split_of(other.shared) == split):
-            raise PairError(
-                f"{printable(name)} is there and belongs to {split or 'a pair of this name'}, too: "
-                "nobody could tell the pairs apart",
-                file=folder,
-                found=name,
-                hint="save into another folder",
-            )
+        for each in mine:
+            split = split_of(each.shared)
+            if other.shared == each.shared or (split and split_of(other.shared) == split):
+                raise PairError(
+                    f"{printable(name)} is there and belongs to {split or 'a pair of this name'}, "
+                    "too: nobody could tell the pairs apart",
+                    file=folder,
+                    found=name,
+                    hint="save into another folder",
+                )
 
 
 _NAMED_SHAPE = re.compile(r"idx(\d{1,3})[-_.]([a-z]+\d*)", re.IGNORECASE)

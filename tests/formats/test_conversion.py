@@ -480,6 +480,33 @@ def test_a_failure_leaves_what_was_there(name: str, old: bool, tmp_path: Path) -
     assert sorted(os.listdir(tmp_path)) == ["a.npy", *([Path(place).name] if old else [])]
 
 
+PACKED = {"target_options": {"codec": "gz"}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({}, {"shards": 2}),
+        ({"shards": 2}, {}),
+        ({}, PACKED),
+        (PACKED, {"column": "labels"}),
+        ({"column": "images"}, {"column": "images", "dtype": "int32"}),
+    ],
+)
+def test_a_folder_has_one_pair_of_a_split(
+    first: dict[str, Any], second: dict[str, Any], pair: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out/"
+    out.mkdir()
+    convert(pair, out, **first)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(PairError, match="nobody could tell the pairs apart"):
+        convert(pair, out, overwrite=True, **second)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    convert(pair, out, split="test", **second)
+    convert(pair, out, **first)
+
+
 def test_a_folder_is_replaced_only_when_asked_and_put_back(
     pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,11 @@ from itertools import islice
 
 from ..header import Header
 from ..lazyarray import DEFAULT_BLOCK_NBYTES
+from ..names import refuse_rivals
+from ..placing import names_there
 from ..slabs.filling import Ground, Layout, filled, laid
 from ..slabs.running import run
-from ..source.places import beside, is_url
+from ..source.places import beside, is_url, public
 from .blocks import in_groups, item_nbytes
 from .columns import Columns, View
 from .opening import function_of
@@ -81,6 +83,7 @@ def _layouts(
     if place == target.path or not is_url(target.path):
         return list(found)
     begun += [os.path.basename(path) for path, *_ in found]
+    refuse_rivals(public(target.path), names_there(target.path), begun)
     for name in begun:
         check_target(beside(target.path, name), "file", target.overwrite)
     places = (beside(target.path, name) for name in begun)

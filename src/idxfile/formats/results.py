@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from ..classes import CLASSES_FILE
 from ..errors import UnsupportedError
+from ..names import refuse_rivals
 from ..placing import names_there, remove
 from ..sending import send_file
 from ..sink import sync_file, sync_folder
@@ -126,6 +127,7 @@ def _files_into(folder: str, overwrite: Overwrite) -> Iterator[str]:
         yield aside
         files = [entry.name for entry in os.scandir(aside) if entry.is_file()]
         moves = [(os.path.join(aside, name), os.path.join(folder, name)) for name in files]
+        refuse_rivals(folder, os.listdir(folder), files)
         moves = [(new, name) for new, name in moves if not _same(new, name)]
         for _, name in moves if not overwrite else ():
             if os.path.lexists(name):
@@ -144,6 +146,7 @@ def _files_to_store(folder: str, overwrite: Overwrite) -> Iterator[str]:
         yield aside
         there = set(names_there(folder))
         names = sorted(os.listdir(aside))
+        refuse_rivals(public(folder), there, names)
         for name in names if not overwrite else ():
             url = beside(folder, name)
             if name in there and not _same_classes(os.path.join(aside, name), url):

@@ -18,11 +18,12 @@ from ..classes import CLASSES_FILE
 from ..cutting import check_number, facts_of, shard_count
 from ..errors import UnsupportedError
 from ..header import Header
-from ..placing import clear_interrupted, new_in_store, refuse_other_sets
+from ..names import refuse_rivals
+from ..placing import clear_interrupted, names_there, new_in_store, refuse_other_sets
 from ..sending import send_file
 from ..shards import Manifest, ShardFacts, ShardName, named_shards
 from ..slabs.running import run
-from ..source.places import beside, file_of, is_url
+from ..source.places import beside, file_of, is_url, public
 from ..staging import folder_made, temporary_folder, write_whole
 from .blocks import item_nbytes
 from .columns import Columns
@@ -146,6 +147,8 @@ def _write_to_store(written: Any, target: Target, shards: int, nothing: Columns)
             if target.overwrite is True:
                 clear_interrupted(folder, names, sources)
             stack.enter_context(new_in_store(folder, names))
+        mine = [names.numbered(number) for names in sets.values() for number in range(shards)]
+        refuse_rivals(public(folder), names_there(folder), mine)
         shown_last = stack.enter_context(result(folder, "files", target.overwrite))
         made_by = written(partial(_send_shard, target, sets))
         if made and CLASSES_FILE in made.files:
