@@ -14,7 +14,6 @@ from typing import Any
 
 import jobs
 import numpy as np
-import psutil
 import pytest
 from jobs import files, nothing_left, total, total_and_end
 
@@ -117,6 +116,8 @@ def test_ctrl_c_while_processes_begin_is_no_traceback(
 
 @pytest.mark.parametrize("engine", ["processes=2", "dask"])
 def test_ctrl_c_while_an_engine_begins_is_no_traceback(pair: Path, engine: str) -> None:
+    import psutil
+
     job = subprocess.Popen(
         [sys.executable, "-m", "idxfile", "stats", str(pair), f"--engine={engine}"],
         stderr=subprocess.PIPE,
