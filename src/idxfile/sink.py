@@ -261,13 +261,18 @@ class ObjectSink:
 
 
 class PackedSink:
-    """Compresses on the way to another sink, as one member."""
+    """Compresses on the way to another sink, as one member.
+
+    What comes is cut anew, so that the same content is the same file, in whatever blocks it came.
+    """
 
     patchable = False
 
     def __init__(self, outer: Sink, codec: Codec) -> None:
         self.name = outer.name
         self._outer = outer
+        self._waiting = bytearray()
+        """The beginning of a piece."""
         try:
             self._encoder = codec.encoder()
         except BaseException:
@@ -276,15 +281,28 @@ class PackedSink:
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
-        for start in range(0, len(view), _PIECE_NBYTES):
-            packed = self._encoder.compress(view[start : start + _PIECE_NBYTES])
-            if packed:
-                self._outer.write(packed)
+        while len(view):
+            if not self._waiting and len(view) >= _PIECE_NBYTES:
+                self._compress(view[:_PIECE_NBYTES])
+                view = view[_PIECE_NBYTES:]
+                continue
+            room = _PIECE_NBYTES - len(self._waiting)
+            self._waiting += view[:room]
+            view = view[room:]
+            if len(self._waiting) == _PIECE_NBYTES:
+                self._compress(self._waiting)
+                self._waiting = bytearray()
+
+    def _compress(self, piece: Any) -> None:
+        packed = self._encoder.compress(piece)
+        if packed:
+            self._outer.write(packed)
 
     def patch(self, offset: int, data: bytes) -> None:
         raise ValueError(f"{self.name} is compressed: what was written cannot be changed")
 
     def commit(self) -> None:
+        self._compress(self._waiting)
         self._outer.write(self._encoder.flush())
         self._outer.commit()
 
