@@ -304,10 +304,13 @@ def test_an_object_is_written(cloud: Cloud, array: Any) -> None:
     idxfile.write(cloud.at("new.idx"), array)
     idxfile.write(cloud.at("d/new.idx.gz"), array, blocked=True)
     objects = cloud.server.objects()
-    assert set(objects) == {"new.idx", "d/new.idx.gz"}
+    assert set(objects) == {"new.idx", "d/new.idx.gz", "d/new.idx.gz.gzi"}
     assert objects["new.idx"] == idx_bytes(array)
     assert np.array_equal(idxfile.read(objects["d/new.idx.gz"]), array)
     assert np.array_equal(idxfile.read(cloud.at("d/new.idx.gz")), array)
+    with idxfile.open(cloud.at("d/new.idx.gz")) as packed:
+        assert packed.random_access
+        assert np.array_equal(packed[len(array) - 1], array[-1])
     assert cloud.server.unfinished() == []
 
 
