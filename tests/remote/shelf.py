@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 import pytest
+from bucket_server import BucketServer
 
 IMAGES = np.random.default_rng(7).integers(0, 256, (300, 28, 28), np.uint8)
 LABELS = np.arange(300, dtype=np.uint8) % 10
@@ -30,3 +32,18 @@ def give_up(way: str, create: Callable[[], Any]) -> None:
     else:
         del writer
         gc.collect()
+
+
+def executor_of(made: dict[str, Callable[[], Executor] | None]) -> Any:
+    """A fixture: each executor of a table, which ends with the test; None where nobody helps."""
+
+    @pytest.fixture(params=made, name="executor")
+    def executor(request: pytest.FixtureRequest, bucket: BucketServer) -> Iterator[Any]:
+        make = made[request.param]
+        if make is None:
+            yield None
+            return
+        with make() as one:
+            yield one
+
+    return executor

@@ -6,6 +6,7 @@ with it have come, and tells when it waited for them in vain.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -284,6 +285,21 @@ WAITING: dict[str, tuple[int, Callable[[RangeServer], Any]]] = {
 }
 
 
+@contextlib.contextmanager
+def interrupted_soon(answer: threading.Event) -> Iterator[None]:
+    """Ctrl-C ends this block before the server answers, which it does at the end."""
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        assert time.monotonic() - began < 6, "it waited for the answers"
+    finally:
+        answer.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("idxfile-waiting"):
+                thread.join()
+
+
 @pytest.mark.parametrize("reader", WAITING)
 def test_ctrl_c_does_not_wait_for_a_store_that_is_silent(
     server: RangeServer, reader: str, monkeypatch: pytest.MonkeyPatch
@@ -299,16 +315,8 @@ def test_ctrl_c_does_not_wait_for_a_store_that_is_silent(
     server.gate = interrupt
     monkeypatch.setattr(ranges, "NEAR_NBYTES", 0)
     monkeypatch.setattr(ranges, "FAR_NBYTES", 0)
-    began = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            read(server)
-        assert time.monotonic() - began < 6, "it waited for the answers"
-    finally:
-        answer.set()
-        for thread in threading.enumerate():
-            if thread.name.startswith("idxfile-waiting"):
-                thread.join()
+    with interrupted_soon(answer):
+        read(server)
 
 
 def test_a_reader_who_is_interrupted_between_two_blocks_waits_a_moment_only(
@@ -316,17 +324,9 @@ def test_a_reader_who_is_interrupted_between_two_blocks_waits_a_moment_only(
 ) -> None:
     answer = threading.Event()
     server.gate = lambda start: answer.wait(8) if start >= ahead.FIRST_NBYTES else None
-    began = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            for _ in idxfile.open(server.at("gated")).blocks(block_nbytes=1600):
-                raise KeyboardInterrupt
-        assert time.monotonic() - began < 6, "it waited for the answers"
-    finally:
-        answer.set()
-        for thread in threading.enumerate():
-            if thread.name.startswith("idxfile-waiting"):
-                thread.join()
+    with interrupted_soon(answer):
+        for _ in idxfile.open(server.at("gated")).blocks(block_nbytes=1600):
+            raise KeyboardInterrupt
 
 
 def test_a_set_is_read_on_by_no_more_requests_than_one_object(server: RangeServer) -> None:

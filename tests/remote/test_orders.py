@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from bucket_server import BucketServer
 from buckets import There, bucket_fixture, shared_fixture  # noqa: F401
+from shelf import executor_of
 
 import idxfile
 from idxfile import FetchError, IdxWarning
@@ -25,20 +25,12 @@ IMAGES = np.random.default_rng(3).integers(0, 256, (COUNT, 8, 6), "uint8")
 ORDER = np.random.default_rng(1).permutation(COUNT)[:900]
 URL = "s3://shelf/new/x.idx"
 
-EXECUTORS: dict[str, Callable[[], Executor] | None] = {
-    "alone": None,
-    "threads": lambda: ThreadPoolExecutor(3),
-}
-
-
-@pytest.fixture(params=EXECUTORS, name="executor")
-def executor_fixture(request: pytest.FixtureRequest, bucket: BucketServer) -> Iterator[Any]:
-    make = EXECUTORS[request.param]
-    if make is None:
-        yield None
-        return
-    with make() as executor:
-        yield executor
+executor = executor_of(
+    {
+        "alone": None,
+        "threads": lambda: ThreadPoolExecutor(3),
+    }
+)
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 import s3fs
 from bucket_server import BucketServer
 from buckets import There, bucket_fixture, shared_fixture  # noqa: F401
+from shelf import executor_of
 
 import idxfile
 from idxfile import FetchError, IdxError, IdxWarning, MissingExtraError, UnsupportedError
@@ -44,21 +44,13 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object, "PART_NBYTES", LEAST)
 
 
-EXECUTORS: dict[str, Callable[[], Executor] | None] = {
-    "alone": None,
-    "threads": lambda: ThreadPoolExecutor(3),
-    "processes": lambda: There(Processes(2)),
-}
-
-
-@pytest.fixture(params=EXECUTORS, name="executor")
-def executor_fixture(request: pytest.FixtureRequest, bucket: BucketServer) -> Iterator[Any]:
-    make = EXECUTORS[request.param]
-    if make is None:
-        yield None
-        return
-    with make() as executor:
-        yield executor
+executor = executor_of(
+    {
+        "alone": None,
+        "threads": lambda: ThreadPoolExecutor(3),
+        "processes": lambda: There(Processes(2)),
+    }
+)
 
 
 def asked(bucket: BucketServer, method: str, word: str) -> list[str]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..array import IdxArray
 from ..elements import Array
-from ..slabs.planning import SLAB_NBYTES
+from ..slabs.planning import SLAB_NBYTES, opened_once
 from .blocks import item_nbytes, nbytes
 from .columns import Columns, Sliced, View
 
@@ -24,9 +23,6 @@ __all__: list[str] = []
 LEAST_NBYTES = 1 << 20
 _SLABS = 64
 """So many there are of what is not large: pictures take long, however small they are."""
-
-_OPEN_FILES = 16
-"""Files that a worker keeps open between one part and the next."""
 
 
 def part_of(view: View, low: int, high: int) -> View:
@@ -118,14 +114,8 @@ class _Array:
         return self._opened().blocks(**options)
 
     def _opened(self) -> IdxArray:
-        return _arrived(self._array) if isinstance(self._array, bytes) else self._array
+        return opened_once(self._array) if isinstance(self._array, bytes) else self._array
 
     def __reduce__(self) -> tuple[Any, ...]:
         sent = self._array if isinstance(self._array, bytes) else pickle.dumps(self._array)
         return _Array, (sent, self.shape, self.dtype)
-
-
-@lru_cache(_OPEN_FILES)
-def _arrived(recipe: bytes) -> IdxArray:
-    array: IdxArray = pickle.loads(recipe)  # noqa: S301  of our own making
-    return array

@@ -73,11 +73,12 @@ class Slab:
 
 
 def _arrived(recipe: ShardRecipe | bytes, *numbers: int) -> Slab:
-    return Slab(_unpickled(recipe) if isinstance(recipe, bytes) else recipe, *numbers)
+    return Slab(opened_once(recipe) if isinstance(recipe, bytes) else recipe, *numbers)
 
 
 @lru_cache(_OPEN_FILES)
-def _unpickled(recipe: bytes) -> IdxArray:
+def opened_once(recipe: bytes) -> IdxArray:
+    """An array of its pickle, kept open for the next piece of work on it."""
     array: IdxArray = pickle.loads(recipe)  # noqa: S301  of our own making
     return array
 
