@@ -12,11 +12,11 @@ import io
 import os
 import secrets
 import stat
-import struct
+import sys
 import warnings
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, Protocol
 
 from .codecs import BLOCK_NBYTES, Codec, blocked_member, codec_named, codec_of_name
@@ -332,8 +332,8 @@ class BlockedSink:
         self._outer = outer
         self._pending = bytearray()
         self._index = index
-        self._ends = array("Q")
-        """Where each member ends."""
+        self._lengths = array("I")
+        """Of the members, for the index."""
 
     def write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
@@ -346,8 +346,8 @@ class BlockedSink:
     def _put(self, contents: Iterable[bytearray]) -> None:
         members = [blocked_member(content) for content in contents]
         self._outer.write(b"".join(members))
-        begin = self._ends[-1] if self._ends else 0
-        self._ends.extend([*accumulate(map(len, members), initial=begin)][1:])
+        if self._index is not None:
+            self._lengths.extend(map(len, members))
 
     def patch(self, offset: int, data: bytes) -> None:
         raise ValueError(f"{self.name} is compressed: what was written cannot be changed")
@@ -362,12 +362,14 @@ class BlockedSink:
 
     def _write_index(self, place: str) -> None:
         """Tell where each member begins but the first; the file is whole without it."""
-        begins = self._ends[:-1]
-        pairs = ((begin, number * BLOCK_NBYTES) for number, begin in enumerate(begins, 1))
-        table = [len(begins), *chain.from_iterable(pairs)]
+        table = array("Q", [max(0, len(self._lengths) - 1)])
+        for number, begin in enumerate(accumulate(self._lengths[:-1]), 1):
+            table.extend((begin, number * BLOCK_NBYTES))
+        if sys.byteorder == "big":
+            table.byteswap()
         try:
             with committed(open_upload_sink(place, patched=False)) as sink:
-                sink.write(struct.pack(f"<{len(table)}Q", *table))
+                sink.write(table.tobytes())
         except OSError as error:
             text = f"{public(place)}: {error.args[0]}; without it, no item can be read alone"
             warnings.warn(text, IdxWarning, stacklevel=2)

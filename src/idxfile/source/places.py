@@ -5,6 +5,7 @@ A folder of this machine and one in a store are asked the same questions.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -49,12 +50,16 @@ class Address(NamedTuple):
 
 def parts_of(url: str) -> Address:
     """The parts of an address, which may be the pattern of a set of shards."""
-    scheme, _, rest = unescaped(_NUMBERS.sub("-*", url)).partition("://")
+    return address_of(unescaped(_NUMBERS.sub("-*", url)))
+
+
+def address_of(url: str) -> Address:
+    """The parts of an address that is meant as it is written."""
+    scheme, _, rest = url.partition("://")
     tail = ""
     if scheme.lower().endswith(("http", "https")):
-        end = re.search(r"[?#]|\Z", rest)
-        assert end is not None  # there is an end
-        rest, tail = rest[: end.start()], rest[end.start() :]
+        page = re.split("(?=[?#])", rest, maxsplit=1)[0]
+        rest, tail = page, rest[len(page) :]
     host, slash, path = rest.partition("/")
     return Address(scheme.lower(), host, slash + path, tail)
 
@@ -86,7 +91,7 @@ def refuse_folder(place: str) -> None:
         IsADirectoryError: for what ends in `/`, here or in a store, whether it is there or not.
     """
     if file_of(place).endswith("/"):
-        raise IsADirectoryError(21, "Is a folder; give a file name in it", public(place))
+        raise IsADirectoryError(errno.EISDIR, "Is a folder; give a file name in it", public(place))
 
 
 def local_path(place: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import FetchError
 from ...header import MAX_HEADER_NBYTES
-from ..places import public
+from ..places import address_of, public
 from . import faults, settings
 from .faults import (
     DeniedError,
@@ -86,7 +86,8 @@ def _is_tired(cause: BaseException | None) -> bool:
 
 def store_of(url: str) -> tuple[Any, str]:
     """The bucket that an address lies in, and the path of the object in it."""
-    scheme, bucket, path = _parts_of(spelled(url))
+    scheme, bucket, slashed, _ = address_of(spelled(url))
+    path = slashed.lstrip("/")
     _refuse_after_fork(public(url))
     if re.search(r"(?:^|/)\.{0,2}/|/\.{1,2}$|[\0-\x1f\x7f]", path):
         raise FetchError(
@@ -122,13 +123,6 @@ def store_of(url: str) -> tuple[Any, str]:
     return store, path
 
 
-def _parts_of(url: str) -> tuple[str, str, str]:
-    """Scheme, bucket and key of an address. A key is taken as it is: `%`, `#` and `?` are in it."""
-    scheme, _, rest = url.partition("://")
-    bucket, _, path = rest.partition("/")
-    return scheme.lower(), bucket, path.lstrip("/")
-
-
 _begun_in: int | None = None
 """The process in which obstore began its threads, which do not come along with a fork."""
 
@@ -147,8 +141,8 @@ def _refuse_after_fork(name: str) -> None:
 
 def list_folder(url: str) -> list[str] | None:
     """The addresses of the objects in a folder."""
-    scheme, bucket, _ = _parts_of(url)
-    return sorted(f"{scheme}://{bucket}/{each['path']}" for each in _listed(url)["objects"])
+    top = address_of(url)._replace(path="/")
+    return sorted(f"{top}{each['path']}" for each in _listed(url)["objects"])
 
 
 def is_folder(url: str) -> bool:
